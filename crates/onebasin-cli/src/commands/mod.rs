@@ -1,0 +1,20 @@
+//! One file per command: a function of resolved settings and the printer.
+
+pub(crate) mod arch;
+
+use crate::printer::ExitStatus;
+use crate::printer::Printer;
+
+/// A command with everything it needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Settings {
+    /// Describe an architecture.
+    Arch(arch::Settings),
+}
+
+/// Runs the command that the settings name.
+pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    match settings {
+        Settings::Arch(settings) => arch::run(settings, printer),
+    }
+}

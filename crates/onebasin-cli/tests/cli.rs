@@ -1,0 +1,341 @@
+//! Runs the real binary and compares everything it prints with what it printed when last reviewed.
+
+use insta::assert_snapshot;
+use std::process::Command;
+use std::process::Output;
+use std::process::Stdio;
+
+fn command(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onebasin"));
+    // The width that help is wrapped at; no other variable is looked at.
+    command.args(line.split(' ')).env_clear().env("COLUMNS", "100");
+    command
+}
+
+/// Exit code, standard output and standard error of `onebasin` with these arguments.
+fn onebasin(line: &str) -> String {
+    let Output { status, stdout, stderr } = command(line).output().expect("the binary was built");
+    let section = |name: &str, bytes: Vec<u8>| match String::from_utf8(bytes) {
+        Ok(text) if text.is_empty() => text,
+        text => format!("----- {name} -----\n{}", text.expect("the output is UTF-8")),
+    };
+    let code = status.code().expect("no signal ended it");
+    format!("exit code: {code}\n{}{}", section("stdout", stdout), section("stderr", stderr))
+}
+
+#[test]
+fn help_lists_the_commands() {
+    assert_snapshot!(onebasin("--help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Brings neural-network posteriors into one basin
+
+        Usage: onebasin <COMMAND>
+
+        Commands:
+          arch  Describe a network: its tensors, its hidden layers, its size and its cost
+          help  Print this message or the help of the given subcommand(s)
+
+        Options:
+          -h, --help     Print help
+          -V, --version  Print version
+
+        Example:
+          onebasin arch resnet
+    ");
+}
+
+#[test]
+fn help_of_arch() {
+    assert_snapshot!(onebasin("arch --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Describe a network: its tensors, its hidden layers, its size and its cost
+
+        Usage: onebasin arch <COMMAND>
+
+        Commands:
+          mlp     Dense layers
+          cnn     Convolutions and pools, then dense layers
+          resnet  A residual network for small images
+          help    Print this message or the help of the given subcommand(s)
+
+        Options:
+          -h, --help  Print help
+
+        Example:
+          onebasin arch mlp --hidden 512,512,512
+    ");
+}
+
+#[test]
+fn help_of_each_preset() {
+    assert_snapshot!(onebasin("arch mlp --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Dense layers
+
+        Usage: onebasin arch mlp [OPTIONS]
+
+        Options:
+              --input <SHAPE>      Height, width and channels of one image [default: 28x28x1]
+              --classes <NUMBER>   Number of classes [default: 10]
+              --hidden <UNITS>     Units per hidden layer, or none [default: 512,512,512]
+              --activation <NAME>  Non-linearity [default: relu] [possible values: relu, tanh]
+              --markdown           Print Markdown tables
+              --json               Print one JSON object
+          -h, --help               Print help
+
+        Example:
+          onebasin arch mlp --input 8x8x1 --hidden 32,16
+    ");
+    assert_snapshot!(onebasin("arch cnn --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Convolutions and pools, then dense layers
+
+        Usage: onebasin arch cnn [OPTIONS]
+
+        Options:
+              --input <SHAPE>      Height, width and channels of one image [default: 28x28x1]
+              --classes <NUMBER>   Number of classes [default: 10]
+              --stack <STAGES>     3x3 convolutions (32, or 32/2 with stride 2) and 2x2 pools (max or
+                                   average) [default: 16,max,32,max]
+              --hidden <UNITS>     Units per hidden dense layer behind the stack, or none [default: none]
+              --activation <NAME>  Non-linearity [default: relu] [possible values: relu, tanh]
+              --markdown           Print Markdown tables
+              --json               Print one JSON object
+          -h, --help               Print help
+
+        Example:
+          onebasin arch cnn --input 32x32x3 --stack 32,max,64/2
+    ");
+    assert_snapshot!(onebasin("arch resnet --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        A residual network for small images
+
+        Usage: onebasin arch resnet [OPTIONS]
+
+        Options:
+              --input <SHAPE>         Height, width and channels of one image [default: 32x32x3]
+              --classes <NUMBER>      Number of classes [default: 10]
+              --depth <LAYERS>        Number of layers, 6n + 2 [default: 20]
+              --width <FACTOR>        Multiplies all channel numbers [default: 1]
+              --normalisation <NAME>  After each convolution [default: frn] [possible values: none, layer,
+                                      frn]
+              --shortcut <NAME>       Of blocks that change shape [default: projection] [possible values:
+                                      projection, padded]
+              --markdown              Print Markdown tables
+              --json                  Print one JSON object
+          -h, --help                  Print help
+
+        Example:
+          onebasin arch resnet --depth 32 --normalisation layer
+    ");
+}
+
+#[test]
+fn an_mlp_as_text() {
+    assert_snapshot!(onebasin("arch mlp --input 8x8x1 --classes 3 --hidden 32,16"), @r"
+        exit code: 0
+        ----- stdout -----
+        tensor          shape  values  role
+        hidden1.weight  64x32    2048  weight
+        hidden1.bias    32         32  bias
+        hidden2.weight  32x16     512  weight
+        hidden2.bias    16         16  bias
+        head.weight     16x3       48  weight
+        head.bias       3           3  bias
+
+        hidden layer  shape   units
+        hidden1.out   1x1x32     32
+        hidden2.out   1x1x16     16
+
+        total                     value
+        parameters                 2659
+        hidden layers                 2
+        hidden units                 48
+        MFLOP per image, forward  0.005
+    ");
+}
+
+#[test]
+fn a_cnn_as_markdown() {
+    assert_snapshot!(onebasin("arch cnn --input 8x8x1 --stack 16/2,max --markdown"), @r"
+        exit code: 0
+        ----- stdout -----
+        | tensor       | shape    | values | role   |
+        |--------------|----------|-------:|--------|
+        | conv1.weight | 3x3x1x16 |    144 | weight |
+        | conv1.bias   | 16       |     16 | bias   |
+        | head.weight  | 64x10    |    640 | weight |
+        | head.bias    | 10       |     10 | bias   |
+
+        | hidden layer | shape  | units |
+        |--------------|--------|------:|
+        | conv1.out    | 4x4x16 |    16 |
+
+        | total                    | value |
+        |--------------------------|------:|
+        | parameters               |   810 |
+        | hidden layers            |     1 |
+        | hidden units             |    16 |
+        | MFLOP per image, forward | 0.006 |
+    ");
+}
+
+#[test]
+fn a_linear_model_as_json() {
+    assert_snapshot!(onebasin("arch mlp --input 2x2x1 --classes 3 --hidden none --json"), @r#"
+        exit code: 0
+        ----- stdout -----
+        {
+          "arch": {
+            "preset": "mlp",
+            "input": "2x2x1",
+            "classes": 3,
+            "hidden": [],
+            "activation": "relu"
+          },
+          "parameters": 15,
+          "flops_per_image": 24,
+          "tensors": [
+            {
+              "name": "head.weight",
+              "shape": [
+                4,
+                3
+              ],
+              "values": 12,
+              "role": "weight"
+            },
+            {
+              "name": "head.bias",
+              "shape": [
+                3
+              ],
+              "values": 3,
+              "role": "bias"
+            }
+          ],
+          "hidden": []
+        }
+    "#);
+}
+
+#[test]
+fn a_zero_width_is_an_error() {
+    assert_snapshot!(onebasin("arch mlp --hidden 512,0"), @r"
+        exit code: 2
+        ----- stderr -----
+        error: the width of `hidden2` is 0; it must be at least 1
+
+        For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn a_depth_that_does_not_exist_is_an_error() {
+    assert_snapshot!(onebasin("arch resnet --depth 21"), @r"
+        exit code: 2
+        ----- stderr -----
+        error: a resnet has 6n + 2 layers (8, 14, 20, 26, 32, ...), not 21
+
+        For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn a_pool_that_does_not_fit_is_an_error() {
+    assert_snapshot!(onebasin("arch cnn --input 2x2x1"), @r"
+        exit code: 2
+        ----- stderr -----
+        error: layer `pool2` does not fit its input of 1x1x32: a 2x2 pool needs at least 2x2; leave it out or give larger images
+
+        For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn an_unreadable_value_is_an_error() {
+    assert_snapshot!(onebasin("arch mlp --input 28x28"), @r"
+        exit code: 2
+        ----- stderr -----
+        error: invalid value '28x28' for '--input <SHAPE>': `28x28` is not height x width x channels, such as 28x28x1
+
+        For more information, try '--help'.
+    ");
+    assert_snapshot!(onebasin("arch mlp --hidden 512,many"), @r"
+        exit code: 2
+        ----- stderr -----
+        error: invalid value '512,many' for '--hidden <UNITS>': `many` is not a number of units; write 512,512 or none
+
+        For more information, try '--help'.
+    ");
+    assert_snapshot!(onebasin("arch cnn --stack 32/3"), @r"
+        exit code: 2
+        ----- stderr -----
+        error: invalid value '32/3' for '--stack <STAGES>': `32/3` is not a stage: channels (32), channels/stride (32/2), max or average
+
+        For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn an_unknown_name_is_an_error() {
+    assert_snapshot!(onebasin("arch mlp --activation gelu"), @r"
+        exit code: 2
+        ----- stderr -----
+        error: invalid value 'gelu' for '--activation <NAME>'
+          [possible values: relu, tanh]
+
+          tip: a similar value exists: 'relu'
+
+        For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn an_unknown_option_is_an_error() {
+    assert_snapshot!(onebasin("arch mlp --hiden 512"), @r"
+        exit code: 2
+        ----- stderr -----
+        error: unexpected argument '--hiden' found
+
+          tip: a similar argument exists: '--hidden'
+
+        Usage: onebasin arch mlp --hidden <UNITS>
+
+        For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn two_formats_at_once_are_an_error() {
+    assert_snapshot!(onebasin("arch mlp --markdown --json"), @r"
+        exit code: 2
+        ----- stderr -----
+        error: the argument '--markdown' cannot be used with '--json'
+
+        Usage: onebasin arch mlp --markdown
+
+        For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let expected = format!("onebasin {}", env!("CARGO_PKG_VERSION"));
+    assert!(onebasin("--version").contains(&expected));
+}
+
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let (reader, writer) = std::io::pipe().expect("pipes are available");
+    drop(reader);
+    let child = command("arch resnet").stdout(writer).stderr(Stdio::piped()).spawn();
+    let output = child.and_then(std::process::Child::wait_with_output).expect("the binary runs");
+    assert!(output.status.success(), "{}", output.status);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

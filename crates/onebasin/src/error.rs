@@ -1,0 +1,130 @@
+//! The one error type of the library; every variant carries the operands that made it.
+
+use std::fmt;
+
+/// What can be wrong with what a caller hands in.
+///
+/// Numerical events (a NaN, a divergence) are not errors: they are values of the result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A size that must be at least one is zero.
+    #[error("{what} is 0; it must be at least 1")]
+    Zero {
+        /// Which size.
+        what: String,
+    },
+    /// A network needs at least two classes to choose between.
+    #[error("{classes} classes; a classifier needs at least 2")]
+    TooFewClasses {
+        /// The number given.
+        classes: usize,
+    },
+    /// A residual network of this depth does not exist.
+    #[error("a resnet has 6n + 2 layers (8, 14, 20, 26, 32, ...), not {depth}")]
+    Depth {
+        /// The depth given.
+        depth: usize,
+    },
+    /// A layer cannot be applied to what comes before it.
+    #[error("layer `{layer}` does not fit its input of {height}x{width}x{channels}: {reason}")]
+    DoesNotFit {
+        /// Name of the layer.
+        layer: String,
+        /// Height of its input.
+        height: usize,
+        /// Width of its input.
+        width: usize,
+        /// Channels of its input.
+        channels: usize,
+        /// What would be needed.
+        reason: String,
+    },
+    /// A network with more parameters or units than memory can be addressed for.
+    #[error("{what} is too large: {size} values")]
+    TooLarge {
+        /// Which array.
+        what: String,
+        /// Its size, saturated.
+        size: usize,
+    },
+    /// A text that does not describe what it should.
+    #[error("`{text}` is not {expected}")]
+    Unreadable {
+        /// The text given.
+        text: String,
+        /// What was expected, with an example.
+        expected: &'static str,
+    },
+    /// An array has the wrong number of elements.
+    #[error("{what} has {got} values, but {expected} are needed ({why})")]
+    Length {
+        /// Which array.
+        what: &'static str,
+        /// Its length.
+        got: usize,
+        /// The length needed.
+        expected: usize,
+        /// Where that length comes from.
+        why: String,
+    },
+    /// Two arrays that must share one layout differ; the first difference is named.
+    #[error("the parameters do not have the layout of the network: {difference}")]
+    Layout {
+        /// The first difference.
+        difference: String,
+    },
+    /// No tensor has this name.
+    #[error("there is no tensor `{name}`; there are: {known}")]
+    NoTensor {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: List,
+    },
+    /// Two tensors of a layout have the same name.
+    #[error("two tensors are named `{name}`")]
+    NameTwice {
+        /// The name.
+        name: String,
+    },
+    /// A batch without images.
+    #[error("the batch is empty")]
+    EmptyBatch,
+    /// A label that is not a class.
+    #[error("label {label} of image {index} is not one of the {classes} classes (0 to {})", classes - 1)]
+    Label {
+        /// Position in the batch.
+        index: usize,
+        /// The label.
+        label: u32,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// The threads asked for could not be started.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// How many.
+        threads: usize,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Names in an error message, cut after the first dozen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List(pub Vec<String>);
+
+impl fmt::Display for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 12;
+        write!(f, "{}", self.0[..self.0.len().min(SHOWN)].join(", "))?;
+        if self.0.len() > SHOWN {
+            write!(f, ", ... ({} more)", self.0.len() - SHOWN)?;
+        }
+        Ok(())
+    }
+}
+
+/// Shorthand for a result with this crate's error.
+pub type Result<T> = std::result::Result<T, Error>;

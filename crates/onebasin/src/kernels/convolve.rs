@@ -1,0 +1,262 @@
+//! Multiplies blocked activations by packed weights: convolutions, their input gradients, and dense layers.
+//!
+//! A strip of outputs, `P` columns by `N` vectors of units, stays in registers while the taps go by. With 16
+//! lanes and a 3x3 kernel of stride 1, each input is broadcast once and serves three taps of its row: without
+//! that, a layer of 16 units needs a load for every multiplication and is bound by the two load ports.
+
+use super::geometry::Pass;
+use super::geometry::Tap;
+use super::isa::Kernel;
+use super::lanes::BLOCK;
+use super::lanes::Lanes;
+
+/// Tiles of one block of units whose weights are kept in the first-level cache while a grid is swept.
+const TILES_IN_CACHE: usize = 12;
+
+/// The layer `out = relu(bias + x * weights + residual)`, each part optional.
+#[derive(Debug)]
+pub struct Convolve<'a> {
+    /// Which inputs meet which weights.
+    pub pass: &'a Pass,
+    /// Columns to compute, at most the pass's.
+    pub columns: usize,
+    /// (input blocks, rows, columns, 16), from the beginning of the first block.
+    pub x: &'a [f32],
+    /// (unit blocks, taps, 16 inputs, 16 units)
+    pub weights: &'a [f32],
+    /// Floats of weights for each unit block.
+    pub weight_block: usize,
+    /// Unit blocks to compute.
+    pub unit_blocks: usize,
+    /// (unit blocks, rows, columns, 16)
+    pub out: &'a mut [f32],
+    /// Padded to whole blocks.
+    pub bias: Option<&'a [f32]>,
+    /// Shaped like `out`.
+    pub residual: Option<&'a [f32]>,
+    /// Whether negative results become zero.
+    pub relu: bool,
+    /// Whether to add to what is in `out`; excludes a bias.
+    pub accumulate: bool,
+}
+
+/// The state of one sweep over the grid with one group of taps and one or two blocks of units.
+#[derive(Clone, Copy)]
+struct Sweep<'a> {
+    pass: &'a Pass,
+    columns: usize,
+    taps: &'a [Tap],
+    x: *const f32,
+    weights: *const f32,
+    weight_block: usize,
+    out: *mut f32,
+    bias: Option<*const f32>,
+    residual: Option<*const f32>,
+    relu: bool,
+    load: bool,
+}
+
+impl Kernel for Convolve<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let pass = self.pass;
+        if pass.rows == 0 || self.columns == 0 || self.unit_blocks == 0 {
+            return;
+        }
+        self.check();
+        // Blocks of units swept together: two fill the 32 registers of AVX-512, one the 16 of the others.
+        let together = if V::LANES == BLOCK { 2 } else { 1 };
+        let group = pass.taps_per_block * (TILES_IN_CACHE / pass.taps_per_block.max(1)).max(1);
+        let groups = pass.taps.len().div_ceil(group.max(1)).max(1);
+        // Groups of taps outside, blocks of units inside: the inputs of a group stay in the second-level cache.
+        for index in 0..groups {
+            let taps = &pass.taps[(index * group).min(pass.taps.len())..((index + 1) * group).min(pass.taps.len())];
+            let (first, last) = (index == 0, index + 1 == groups);
+            let mut block = 0;
+            while block < self.unit_blocks {
+                let count = together.min(self.unit_blocks - block);
+                let out = block * pass.out_block + pass.out;
+                // SAFETY: `check` has shown that every offset formed from the pass stays inside its slice.
+                unsafe {
+                    let sweep = Sweep {
+                        pass,
+                        columns: self.columns,
+                        taps,
+                        x: self.x.as_ptr(),
+                        weights: self.weights.as_ptr().add(block * self.weight_block),
+                        weight_block: self.weight_block,
+                        out: self.out.as_mut_ptr().add(out),
+                        bias: self.bias.filter(|_| first).map(|bias| bias.as_ptr().add(block * BLOCK)),
+                        residual: self.residual.filter(|_| last).map(|residual| residual.as_ptr().add(out)),
+                        relu: self.relu && last,
+                        load: self.accumulate || !first,
+                    };
+                    sweep.run::<V>(count);
+                }
+                block += count;
+            }
+        }
+    }
+}
+
+impl Convolve<'_> {
+    /// Panics if any access of the sweeps would leave a slice.
+    #[inline(always)]
+    fn check(&self) {
+        let pass = self.pass;
+        let grid = |row: usize, step: usize| (pass.rows - 1) * row + (self.columns - 1) * step;
+        let out_end = (self.unit_blocks - 1) * pass.out_block + pass.out + grid(pass.out_row, pass.out_step) + BLOCK;
+        assert!(self.columns <= pass.columns && (pass.x_step == BLOCK || pass.x_step == 2 * BLOCK));
+        assert!(out_end <= self.out.len());
+        assert!(self.residual.is_none_or(|residual| out_end <= residual.len()));
+        assert!(self.bias.is_none_or(|bias| bias.len() >= self.unit_blocks * BLOCK) && !(self.accumulate && self.bias.is_some()));
+        assert!(!pass.triple || pass.taps_per_block.is_multiple_of(3));
+        let last_weight = (self.unit_blocks - 1) * self.weight_block;
+        for tap in &pass.taps {
+            assert!(tap.depth <= BLOCK && tap.x + grid(pass.x_row, pass.x_step) + BLOCK <= self.x.len());
+            assert!(tap.w + BLOCK * BLOCK + last_weight <= self.weights.len());
+        }
+    }
+}
+
+/// A loop that is unrolled whatever its size: beyond its threshold the compiler would keep the loop, and with it
+/// the sums in memory instead of in registers.
+macro_rules! unrolled {
+    ($index:ident < $count:expr, $body:block) => {
+        unrolled!(@ $index, $count, $body, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17])
+    };
+    (@ $index:ident, $count:expr, $body:block, [$($literal:literal)*]) => {
+        $(if $literal < $count {
+            let $index = $literal;
+            $body
+        })*
+    };
+}
+
+/// Runs the strip of the width `$width` if it is one of those listed.
+macro_rules! strip_of {
+    ($sweep:expr, $row:expr, $column:expr, $width:expr, $V:ty, $N:literal, $K:literal, $STEP:expr, [$($P:literal)*]) => {
+        match $width {
+            $($P => $sweep.strip::<$V, $P, $N, $K, { $STEP }>($row, $column),)*
+            _ => unreachable!("no strip of this width"),
+        }
+    };
+}
+
+/// Sweeps the grid in strips of at most `$widest` columns, then 8, then whatever is left.
+macro_rules! sweep_with {
+    ($sweep:expr, $V:ty, $N:literal, $K:literal, $STEP:expr, $widest:literal, $list:tt) => {
+        for row in 0..$sweep.pass.rows {
+            let mut column = 0;
+            while column < $sweep.columns {
+                let left = $sweep.columns - column;
+                let width = if left >= $widest { $widest } else if left >= 8 { 8 } else { left };
+                strip_of!($sweep, row, column, width, $V, $N, $K, $STEP, $list);
+                column += width;
+            }
+        }
+    };
+}
+
+impl Sweep<'_> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes>(&self, unit_blocks: usize) {
+        const NEAR: usize = BLOCK;
+        const FAR: usize = 2 * BLOCK;
+        let far = self.pass.x_step == FAR;
+        // SAFETY: the caller's promise, passed on.
+        unsafe {
+            match (V::LANES, unit_blocks, self.pass.triple, far) {
+                (16, 2, true, _) => sweep_with!(self, V, 2, 3, NEAR, 8, [8 7 6 5 4 3 2 1]),
+                (16, 2, false, false) => sweep_with!(self, V, 2, 1, NEAR, 14, [14 8 7 6 5 4 3 2 1]),
+                (16, 2, false, true) => sweep_with!(self, V, 2, 1, FAR, 8, [8 7 6 5 4 3 2 1]),
+                (16, _, true, _) => sweep_with!(self, V, 1, 3, NEAR, 16, [16 8 7 6 5 4 3 2 1]),
+                (16, _, false, false) => sweep_with!(self, V, 1, 1, NEAR, 14, [14 8 7 6 5 4 3 2 1]),
+                (16, _, false, true) => sweep_with!(self, V, 1, 1, FAR, 8, [8 7 6 5 4 3 2 1]),
+                (8, _, _, false) => sweep_with!(self, V, 2, 1, NEAR, 6, [6 5 4 3 2 1]),
+                (8, _, _, true) => sweep_with!(self, V, 2, 1, FAR, 6, [6 5 4 3 2 1]),
+                (_, _, _, false) => sweep_with!(self, V, 4, 1, NEAR, 2, [2 1]),
+                (_, _, _, true) => sweep_with!(self, V, 4, 1, FAR, 2, [2 1]),
+            }
+        }
+    }
+
+    /// `P` neighbouring outputs of one row, `N` vectors of units, `K` taps of a row at a time.
+    #[inline(always)]
+    unsafe fn strip<V: Lanes, const P: usize, const N: usize, const K: usize, const STEP: usize>(
+        &self,
+        row: usize,
+        column: usize,
+    ) {
+        let pass = self.pass;
+        let edge = u8::from(row == 0) | u8::from(row + 1 == pass.rows) << 1;
+        // Vector number `n` of the strip: which block of units, and where in it.
+        let place = |n: usize, block: usize| (n * V::LANES / BLOCK) * block + n * V::LANES % BLOCK;
+        // SAFETY: `Convolve::check`.
+        unsafe {
+            let x = self.x.add(row * pass.x_row + column * STEP);
+            let out_offset = row * pass.out_row + column * pass.out_step;
+            let out = self.out.add(out_offset);
+            let mut sum = [[V::splat(0.0); N]; P];
+            if self.load {
+                unrolled!(p < P, {
+                    for n in 0..N {
+                        sum[p][n] = V::load(out.add(p * pass.out_step + place(n, pass.out_block)));
+                    }
+                });
+            } else if let Some(bias) = self.bias {
+                unrolled!(p < P, {
+                    for n in 0..N {
+                        sum[p][n] = V::load(bias.add(n * V::LANES));
+                    }
+                });
+            }
+            let mut index = 0;
+            while index < self.taps.len() {
+                let tap = self.taps.get_unchecked(index);
+                index += K;
+                if tap.absent & edge != 0 {
+                    continue;
+                }
+                let mut x = x.add(tap.x);
+                let mut w = self.weights.add(tap.w);
+                for _ in 0..tap.depth {
+                    let mut weight = [[V::splat(0.0); N]; K];
+                    for k in 0..K {
+                        for n in 0..N {
+                            weight[k][n] = V::load(w.add(k * BLOCK * BLOCK + place(n, self.weight_block)));
+                        }
+                    }
+                    unrolled!(q < P + K - 1, {
+                        let input = V::splat(*x.add(q * STEP));
+                        for k in 0..K {
+                            // Output p reads input p + k.
+                            if q >= k && q - k < P {
+                                for n in 0..N {
+                                    sum[q - k][n] = input.mul_add(weight[k][n], sum[q - k][n]);
+                                }
+                            }
+                        }
+                    });
+                    x = x.add(1);
+                    w = w.add(BLOCK);
+                }
+            }
+            let zero = V::splat(0.0);
+            unrolled!(p < P, {
+                for n in 0..N {
+                    let offset = p * pass.out_step + place(n, pass.out_block);
+                    if let Some(residual) = self.residual {
+                        sum[p][n] = sum[p][n].add(V::load(residual.add(out_offset + offset)));
+                    }
+                    if self.relu {
+                        sum[p][n] = zero.max(sum[p][n]);
+                    }
+                    sum[p][n].store(out.add(offset));
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The gradient of convolutions and dense layers with respect to their weights: sums of outer products.
+//!
+//! A tile of `C` inputs by `N` vectors of unit gradients stays in registers while the positions go by. With 16
+//! lanes the three vectors are, for a 3x3 kernel of stride 1, the same units at three neighbouring columns (the
+//! three taps of a kernel row), else three blocks of units.
+
+use super::geometry::Geometry;
+use super::geometry::blocks;
+use super::geometry::depth;
+use super::isa::Kernel;
+use super::lanes::BLOCK;
+use super::lanes::Lanes;
+
+/// Positions of a dense layer's sum whose unit gradients stay in the first-level cache for all inputs.
+const COLUMNS_IN_CACHE: usize = 128;
+
+/// Writes or adds to `gradient` the sum over images and positions of input times gradient at the output.
+#[derive(Debug)]
+pub struct WeightGradient<'a> {
+    /// The layer.
+    pub geometry: &'a Geometry,
+    /// Columns to sum over, at most those of the output's plane.
+    pub columns: usize,
+    /// Number of images; dense layers have their images as columns of one.
+    pub images: usize,
+    /// (images, input blocks, rows, columns, 16)
+    pub x: &'a [f32],
+    /// (images, unit blocks, rows, columns, 16)
+    pub dy: &'a [f32],
+    /// Which input blocks to compute: a part of them, so that threads can share a layer with one tap.
+    pub input_blocks: std::ops::Range<usize>,
+    /// (kernel, kernel, inputs, units); only the inputs of `input_blocks` if there is one tap.
+    pub gradient: &'a mut [f32],
+    /// Whether to add to what is in `gradient` rather than to replace it.
+    pub accumulate: bool,
+}
+
+/// One tile's sums: where its factors begin and how far they reach.
+#[derive(Clone, Copy)]
+struct Positions {
+    images: usize,
+    rows: usize,
+    columns: usize,
+    x: *const f32,
+    x_image: usize,
+    x_row: usize,
+    x_step: usize,
+    dy_image: usize,
+    dy_row: usize,
+}
+
+/// The `N` vectors of one tile: where their factors and their sums are.
+#[derive(Clone, Copy)]
+struct Vectors<const N: usize> {
+    dy: [*const f32; N],
+    gradient: [*mut f32; N],
+    lanes: [usize; N],
+    /// Floats from one input's gradient to the next.
+    input: usize,
+    /// Whether the sums begin with what is in memory.
+    load: bool,
+}
+
+impl Kernel for WeightGradient<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let geometry = *self.geometry;
+        if self.images == 0 || self.columns == 0 || self.input_blocks.is_empty() {
+            return;
+        }
+        self.check();
+        let Geometry { kernel, stride, inputs, units, from, to } = geometry;
+        let pad = (kernel / 2) as isize;
+        let triple = V::LANES == BLOCK && kernel == 3 && stride == 1;
+        let first_input = if kernel == 1 { self.input_blocks.start * BLOCK } else { 0 };
+        let chunk = if to.border == 0 { COLUMNS_IN_CACHE } else { self.columns };
+        let gradient = self.gradient.as_mut_ptr();
+        // SAFETY: every offset below is inside the slices, as `check` has shown.
+        unsafe {
+            for start in (0..self.columns).step_by(chunk) {
+                let columns = chunk.min(self.columns - start);
+                let load = self.accumulate || start > 0;
+                for tap in (0..kernel * kernel).step_by(if triple { 3 } else { 1 }) {
+                    let tap_row = (tap / kernel) as isize - pad;
+                    let tap_column = (tap % kernel) as isize - pad;
+                    // Rows of outputs whose input row is not the zero border.
+                    let low = usize::from(tap_row < 0);
+                    let reach = (from.height as isize - 1 - tap_row).div_euclid(stride as isize) + 1;
+                    let high = to.height.min(reach.max(0) as usize);
+                    if low >= high {
+                        if !load {
+                            let taps = if triple { 3 } else { 1 };
+                            std::slice::from_raw_parts_mut(gradient.add(tap * inputs * units), taps * inputs * units)
+                                .fill(0.0);
+                        }
+                        continue;
+                    }
+                    let x_row = (low * stride) as isize + tap_row;
+                    // In threes, inputs are walked from the first column and the outputs are shifted.
+                    let x_column = if triple { 0 } else { (start * stride) as isize + tap_column };
+                    for input_block in self.input_blocks.clone() {
+                        let positions = Positions {
+                            images: self.images,
+                            rows: high - low,
+                            columns,
+                            x: self.x.as_ptr().add(input_block * from.block() + from.at(x_row, x_column)),
+                            x_image: blocks(inputs) * from.block(),
+                            x_row: stride * from.row(),
+                            x_step: stride * BLOCK,
+                            dy_image: blocks(units) * to.block(),
+                            dy_row: to.row(),
+                        };
+                        let rows = (tap * inputs + input_block * BLOCK - first_input) * units;
+                        let count = depth(inputs, input_block);
+                        let dy = |unit_block: usize, column: isize| {
+                            self.dy.as_ptr().add(unit_block * to.block() + to.at(low as isize, column))
+                        };
+                        let mut unit_block = 0;
+                        while unit_block < blocks(units) {
+                            let unit = unit_block * BLOCK;
+                            let lanes = depth(units, unit_block);
+                            let at = gradient.add(rows + unit);
+                            if triple {
+                                let vectors = Vectors {
+                                    dy: [dy(unit_block, 1), dy(unit_block, 0), dy(unit_block, -1)],
+                                    gradient: [at, at.add(inputs * units), at.add(2 * inputs * units)],
+                                    lanes: [lanes; 3],
+                                    input: units,
+                                    load,
+                                };
+                                positions.inputs::<V, 3>(count, vectors);
+                                unit_block += 1;
+                            } else if V::LANES == BLOCK && unit_block + 3 <= blocks(units) {
+                                let vectors = Vectors {
+                                    dy: std::array::from_fn(|n| dy(unit_block + n, start as isize)),
+                                    gradient: std::array::from_fn(|n| at.add(n * BLOCK)),
+                                    lanes: [BLOCK, BLOCK, depth(units, unit_block + 2)],
+                                    input: units,
+                                    load,
+                                };
+                                positions.inputs::<V, 3>(count, vectors);
+                                unit_block += 3;
+                            } else if V::LANES == BLOCK {
+                                let vectors =
+                                    Vectors { dy: [dy(unit_block, start as isize)], gradient: [at], lanes: [lanes], input: units, load };
+                                positions.inputs::<V, 1>(count, vectors);
+                                unit_block += 1;
+                            } else if V::LANES == 8 {
+                                positions.inputs::<V, 2>(count, within_block::<V, 2>(dy(unit_block, start as isize), at, lanes, units, load));
+                                unit_block += 1;
+                            } else {
+                                positions.inputs::<V, 4>(count, within_block::<V, 4>(dy(unit_block, start as isize), at, lanes, units, load));
+                                unit_block += 1;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The vectors of one block of units on an instruction set with fewer than 16 lanes.
+#[inline(always)]
+unsafe fn within_block<V: Lanes, const N: usize>(dy: *const f32, gradient: *mut f32, lanes: usize, input: usize, load: bool) -> Vectors<N> {
+    Vectors {
+        // SAFETY: a block has 16 lanes in `dy`; a vector with no lane in `gradient` is never touched.
+        dy: std::array::from_fn(|n| unsafe { dy.add(n * V::LANES) }),
+        gradient: std::array::from_fn(|n| gradient.wrapping_add(n * V::LANES)),
+        lanes: std::array::from_fn(|n| lanes.saturating_sub(n * V::LANES).min(V::LANES)),
+        input,
+        load,
+    }
+}
+
+impl WeightGradient<'_> {
+    /// Panics if any access of the tiles would leave a slice.
+    #[inline(always)]
+    fn check(&self) {
+        let Geometry { kernel, stride, inputs, units, from, to } = *self.geometry;
+        assert!(self.input_blocks.end <= blocks(inputs) && self.columns <= to.width);
+        assert!(self.x.len() >= self.images * blocks(inputs) * from.block());
+        assert!(self.dy.len() >= self.images * blocks(units) * to.block());
+        assert!((kernel == 1 || from.border == 1 && to.border == 1) && (1..=2).contains(&stride));
+        assert!((to.height - 1) * stride < from.height && (to.width - 1) * stride < from.width);
+        let last_input = (self.input_blocks.end * BLOCK).min(inputs);
+        let first_input = if kernel == 1 { self.input_blocks.start * BLOCK } else { 0 };
+        assert!(self.gradient.len() >= (kernel * kernel - 1) * inputs * units + (last_input - first_input) * units);
+    }
+}
+
+impl Positions {
+    /// All inputs of one block, eight at a time where possible.
+    #[inline(always)]
+    unsafe fn inputs<V: Lanes, const N: usize>(&self, count: usize, vectors: Vectors<N>) {
+        let mut input = 0;
+        // SAFETY: the caller's promise, passed on.
+        unsafe {
+            while input < count {
+                let left = count - input;
+                let mut part = *self;
+                part.x = self.x.add(input);
+                let mut to = vectors;
+                to.gradient = std::array::from_fn(|n| vectors.gradient[n].wrapping_add(input * vectors.input));
+                input += match (V::LANES, left) {
+                    (16, 8..) => part.tile::<V, 8, N>(&to),
+                    (_, 4..) if V::LANES > 4 => part.tile::<V, 4, N>(&to),
+                    (_, 2..) => part.tile::<V, 2, N>(&to),
+                    _ => part.tile::<V, 1, N>(&to),
+                };
+            }
+        }
+    }
+
+    /// Adds `C` inputs by `N` vectors, and returns `C`.
+    #[inline(always)]
+    unsafe fn tile<V: Lanes, const C: usize, const N: usize>(&self, vectors: &Vectors<N>) -> usize {
+        let full = vectors.lanes.iter().all(|lanes| *lanes == V::LANES);
+        // SAFETY: the caller's promise: all positions and the gradient's rows are inside their slices.
+        unsafe {
+            let mut sum = [[V::splat(0.0); N]; C];
+            for c in 0..if vectors.load { C } else { 0 } {
+                for n in 0..N {
+                    let from = vectors.gradient[n].wrapping_add(c * vectors.input);
+                    sum[c][n] = if full { V::load(from) } else { V::load_part(from, vectors.lanes[n]) };
+                }
+            }
+            for image in 0..self.images {
+                for row in 0..self.rows {
+                    let mut x = self.x.add(image * self.x_image + row * self.x_row);
+                    let mut dy = vectors.dy.map(|dy| dy.add(image * self.dy_image + row * self.dy_row));
+                    for _ in 0..self.columns {
+                        let factor = dy.map(|dy| V::load(dy));
+                        for c in 0..C {
+                            let input = V::splat(*x.add(c));
+                            for n in 0..N {
+                                sum[c][n] = input.mul_add(factor[n], sum[c][n]);
+                            }
+                        }
+                        x = x.add(self.x_step);
+                        dy = dy.map(|dy| dy.add(BLOCK));
+                    }
+                }
+            }
+            for c in 0..C {
+                for n in 0..N {
+                    let to = vectors.gradient[n].wrapping_add(c * vectors.input);
+                    if full {
+                        sum[c][n].store(to);
+                    } else {
+                        sum[c][n].store_part(to, vectors.lanes[n]);
+                    }
+                }
+            }
+        }
+        C
+    }
+}

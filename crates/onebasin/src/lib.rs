@@ -1,0 +1,8 @@
+#![doc = include_str!("../../../README.md")]
+
+pub mod error;
+pub mod kernels;
+pub mod rng;
+pub mod params;
+pub mod arch;
+pub mod net;

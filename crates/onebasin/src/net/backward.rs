@@ -1,0 +1,306 @@
+//! The backward pass over one shard: from the gradient at the logits to that of every parameter.
+
+use super::packed::weight_block;
+use super::plan::Product;
+use super::plan::Reach;
+use super::plan::Step;
+use super::plan::Task;
+use super::shard::Call;
+use super::shard::Shard;
+use super::shard::buffer_len;
+use crate::arch::Activation;
+use crate::kernels::convolve::Convolve;
+use crate::kernels::elementwise::AddTo;
+use crate::kernels::elementwise::Slope;
+use crate::kernels::elementwise::SlopeAndBias;
+use crate::kernels::geometry::blocks;
+use crate::kernels::geometry::depth;
+use crate::kernels::lanes::BLOCK;
+use crate::kernels::normalise::FrnBackward;
+use crate::kernels::normalise::LayerNormBackward;
+use crate::kernels::outer::WeightGradient;
+use crate::kernels::resample;
+use crate::kernels::resample::PoolBackward;
+use crate::kernels::softmax::LogSoftmax;
+
+/// Blocks of inputs whose weight gradients one thread computes at a time.
+const INPUT_BLOCKS: usize = 2;
+
+impl Shard {
+    /// The log-likelihood of each image of the last forward pass; with its gradient at the logits, if wanted.
+    pub(super) fn log_likelihood(&mut self, call: Call<'_>, labels: &[u32], out: &mut [f64], with_gradient: bool) {
+        let plan = call.plan;
+        let slot = plan.slots[plan.logits()];
+        if with_gradient && self.gradients.is_empty() {
+            self.gradients = plan.gradients.iter().map(|slot| vec![0.0; buffer_len(slot, plan.capacity)]).collect();
+        }
+        let buffer = plan.gradient_of[plan.logits()].expect("the logits have a gradient");
+        call.isa.run(LogSoftmax {
+            plane: slot.plane,
+            classes: slot.channels,
+            logits: &self.values[plan.logits()],
+            labels,
+            gradient: with_gradient.then(|| &mut self.gradients[buffer][..]),
+            log_likelihood: out,
+            row: &mut self.scratch,
+        });
+    }
+
+    /// Writes (or, unless `fresh`, adds) the gradient of the summed log-likelihood into `gradient`.
+    pub(super) fn backward(&mut self, call: Call<'_>, gradient: &mut [f32], fresh: bool) {
+        for step in call.plan.steps.iter().rev() {
+            let buffer = call.plan.gradient_of[step.out].expect("every step is on the way to the logits");
+            // Taken out for the time of the step, like the activations of the forward pass.
+            let mut dy = std::mem::take(&mut self.gradients[buffer]);
+            self.slope_and_bias(call, step, &mut dy, gradient, fresh);
+            if let Some(residual) = step.residual {
+                self.pass_on(call, residual, step.residual_reach, &dy);
+            }
+            match &step.task {
+                Task::Product(product) => self.product(call, step, product, &dy, gradient, fresh),
+                _ => self.without_weights(call, step, &dy, gradient, fresh),
+            }
+            self.gradients[buffer] = dy;
+        }
+    }
+
+    /// Takes `dy` back through the step's non-linearity, in place, and sums it into the bias gradient.
+    fn slope_and_bias(&self, call: Call<'_>, step: &Step, dy: &mut [f32], gradient: &mut [f32], fresh: bool) {
+        let slope = match step.activation {
+            None => Slope::One,
+            Some(Activation::Relu) => Slope::Relu,
+            Some(Activation::Tanh) => Slope::Tanh,
+        };
+        let bias = match &step.task {
+            Task::Product(product) => product.bias.clone().unwrap_or(0..0),
+            _ => 0..0,
+        };
+        if slope == Slope::One && bias.is_empty() {
+            return;
+        }
+        let bias = &mut gradient[bias];
+        if fresh {
+            bias.fill(0.0);
+        }
+        let slot = call.plan.slots[step.out];
+        let out = &self.values[step.out];
+        let block_len = slot.plane.block();
+        if slot.is_vectors() {
+            let used = self.images * BLOCK;
+            call.sharing.chunk_pairs((dy, block_len), (bias, BLOCK), |block, dy, bias| {
+                let out = &out[block * block_len..][..used];
+                call.isa.run(SlopeAndBias { slope, out, gradient: &mut dy[..used], bias });
+            });
+        } else {
+            let all = dy.chunks_exact_mut(block_len).zip(out.chunks_exact(block_len));
+            for (index, (dy, out)) in all.take(self.images * blocks(slot.channels)).enumerate() {
+                let first = (index % blocks(slot.channels) * BLOCK).min(bias.len());
+                let last = (first + BLOCK).min(bias.len());
+                call.isa.run(SlopeAndBias { slope, out, gradient: dy, bias: &mut bias[first..last] });
+            }
+        }
+    }
+
+    /// Hands the gradient of a sum to its second term.
+    fn pass_on(&mut self, call: Call<'_>, slot: usize, reach: Reach, dy: &[f32]) {
+        let buffer = call.plan.gradient_of[slot].expect("a shortcut has a gradient");
+        let used = self.images * call.plan.slots[slot].len();
+        let to = &mut self.gradients[buffer][..used];
+        if reach == Reach::Write {
+            to.copy_from_slice(&dy[..used]);
+        } else {
+            call.isa.run(AddTo { to, from: &dy[..used] });
+        }
+    }
+
+    fn product(&mut self, call: Call<'_>, step: &Step, product: &Product, dy: &[f32], gradient: &mut [f32], fresh: bool) {
+        let (from, to) = (call.plan.slots[step.x], call.plan.slots[step.out]);
+        let geometry = &product.geometry;
+        let x = &self.values[step.x];
+        let weight_gradient = &mut gradient[product.weight.clone()];
+        let input_blocks = blocks(from.channels);
+        if to.is_vectors() {
+            call.sharing.chunks(weight_gradient, INPUT_BLOCKS * BLOCK * to.channels, |chunk, gradient| {
+                let first = chunk * INPUT_BLOCKS;
+                call.isa.run(WeightGradient {
+                    geometry,
+                    columns: self.images,
+                    images: 1,
+                    x,
+                    dy,
+                    input_blocks: first..(first + INPUT_BLOCKS).min(input_blocks),
+                    gradient,
+                    accumulate: !fresh,
+                });
+            });
+        } else {
+            call.isa.run(WeightGradient {
+                geometry,
+                columns: to.plane.width,
+                images: self.images,
+                x,
+                dy,
+                input_blocks: 0..input_blocks,
+                gradient: weight_gradient,
+                accumulate: !fresh,
+            });
+        }
+        if step.x_reach == Reach::Nowhere {
+            return;
+        }
+        let buffer = call.plan.gradient_of[step.x].expect("the gradient goes on");
+        let weight_block = weight_block(product, to.channels);
+        let weights = &call.packed.backward[product.packed.clone()];
+        let accumulate = step.x_reach == Reach::Add;
+        let dx = &mut self.gradients[buffer];
+        if to.is_vectors() {
+            let columns = self.images;
+            let share = call.sharing.share(input_blocks).next_multiple_of(2);
+            call.sharing.chunks(dx, share * from.plane.block(), |chunk, out| {
+                let first = chunk * share;
+                call.isa.run(Convolve {
+                    pass: &product.backward[0],
+                    columns,
+                    x: dy,
+                    weights: &weights[first * weight_block..],
+                    weight_block,
+                    unit_blocks: share.min(input_blocks - first),
+                    out,
+                    bias: None,
+                    residual: None,
+                    relu: false,
+                    accumulate,
+                });
+            });
+        } else {
+            for (dx, dy) in dx.chunks_exact_mut(from.len()).zip(dy.chunks_exact(to.len())).take(self.images) {
+                for pass in &product.backward {
+                    call.isa.run(Convolve {
+                        pass,
+                        columns: pass.columns,
+                        x: dy,
+                        weights,
+                        weight_block,
+                        unit_blocks: input_blocks,
+                        out: dx,
+                        bias: None,
+                        residual: None,
+                        relu: false,
+                        accumulate,
+                    });
+                }
+            }
+        }
+    }
+
+    fn without_weights(&mut self, call: Call<'_>, step: &Step, dy: &[f32], gradient: &mut [f32], fresh: bool) {
+        let (isa, packed) = (call.isa, call.packed);
+        let (from, to) = (call.plan.slots[step.x], call.plan.slots[step.out]);
+        let x = &self.values[step.x];
+        let buffer = call.plan.gradient_of[step.x].expect("an image layer with parameters comes before");
+        let dx = &mut self.gradients[buffer];
+        let only = step.x_reach == Reach::Write;
+        match &step.task {
+            Task::Product(_) => unreachable!("products have a method of their own"),
+            Task::Frn { gamma, beta, tau, statistics } => {
+                assert!(only, "a normalisation is the only reader of its layer");
+                let ranges = [gamma.params.clone(), beta.params.clone(), tau.params.clone()];
+                let sums = gradient.get_disjoint_mut(ranges).expect("tensors do not overlap");
+                if fresh {
+                    sums.into_iter().for_each(|sums| sums.fill(0.0));
+                }
+                for index in 0..self.images * blocks(to.channels) {
+                    let block = index % blocks(to.channels);
+                    let channels = block * BLOCK;
+                    let count = depth(to.channels, block);
+                    let range = index * to.plane.block()..(index + 1) * to.plane.block();
+                    let lanes = |padded: &std::ops::Range<usize>| &packed.padded[padded.start + channels..][..BLOCK];
+                    let [gamma_gradient, beta_gradient, tau_gradient] = gradient
+                        .get_disjoint_mut([gamma, beta, tau].map(|tensor| {
+                            let start = tensor.params.start + channels;
+                            start..start + count
+                        }))
+                        .expect("tensors do not overlap");
+                    isa.run(FrnBackward {
+                        plane: to.plane,
+                        x: &x[range.clone()],
+                        dy: &dy[range.clone()],
+                        dx: &mut dx[range],
+                        gamma: lanes(&gamma.padded),
+                        beta: lanes(&beta.padded),
+                        tau: lanes(&tau.padded),
+                        inverse: &self.statistics[*statistics][index * BLOCK..][..BLOCK],
+                        gamma_gradient,
+                        beta_gradient,
+                        tau_gradient,
+                    });
+                }
+            }
+            Task::LayerNorm { gamma, beta, statistics } => {
+                assert!(only, "a normalisation is the only reader of its layer");
+                let padded = blocks(to.channels) * BLOCK;
+                let (gamma_gradient, rest) = self.scratch.split_at_mut(padded);
+                let beta_gradient = &mut rest[..padded];
+                gamma_gradient.fill(0.0);
+                beta_gradient.fill(0.0);
+                let positions = to.plane.height * to.plane.width;
+                let moments = self.statistics[*statistics].as_chunks::<2>().0;
+                for (image, moments) in moments.chunks_exact(positions).take(self.images).enumerate() {
+                    let range = image * to.len()..(image + 1) * to.len();
+                    isa.run(LayerNormBackward {
+                        plane: to.plane,
+                        channels: to.channels,
+                        x: &x[range.clone()],
+                        dy: &dy[range.clone()],
+                        dx: &mut dx[range],
+                        gamma: &packed.padded[gamma.padded.clone()],
+                        moments,
+                        gamma_gradient,
+                        beta_gradient,
+                    });
+                }
+                for (tensor, sums) in [(gamma, gamma_gradient), (beta, beta_gradient)] {
+                    let gradient = &mut gradient[tensor.params.clone()];
+                    if fresh {
+                        gradient.fill(0.0);
+                    }
+                    isa.run(AddTo { from: &sums[..gradient.len()], to: gradient });
+                }
+            }
+            Task::Pool { maximum } => {
+                assert!(only, "a pool is the only reader of its layer");
+                let xs = x.chunks_exact(from.plane.block());
+                let dys = dy.chunks_exact(to.plane.block());
+                let all = dx.chunks_exact_mut(from.plane.block()).zip(dys).zip(xs);
+                for ((dx, dy), x) in all.take(self.images * blocks(to.channels)) {
+                    isa.run(PoolBackward { maximum: *maximum, from: from.plane, to: to.plane, x, dy, dx });
+                }
+            }
+            Task::Mean => {
+                assert!(only, "the mean is the only reader of its layer");
+                for (image, dx) in dx.chunks_exact_mut(from.len()).take(self.images).enumerate() {
+                    for (block, dx) in dx.chunks_exact_mut(from.plane.block()).enumerate() {
+                        let at = block * to.plane.block() + image * BLOCK;
+                        resample::mean_backward(from.plane, &dy[at..at + BLOCK], dx);
+                    }
+                }
+            }
+            Task::Flatten => {
+                assert!(only, "the flattening is the only reader of its layer");
+                for (image, dx) in dx.chunks_exact_mut(from.len()).take(self.images).enumerate() {
+                    resample::for_each_feature(from.plane, from.channels, to.plane, image, |inner, outer| {
+                        dx[inner] = dy[outer];
+                    });
+                }
+            }
+            Task::PadShortcut { stride } => {
+                for (dx, dy) in dx.chunks_exact_mut(from.len()).zip(dy.chunks_exact(to.len())).take(self.images) {
+                    if only {
+                        dx.fill(0.0);
+                    }
+                    resample::pad_shortcut_backward(from.plane, to.plane, *stride, from.channels, dy, dx);
+                }
+            }
+        }
+    }
+}

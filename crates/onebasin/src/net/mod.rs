@@ -1,0 +1,378 @@
+//! Evaluates an architecture at parameters: logits, hidden activations, log-likelihood and its gradient.
+//!
+//! A network of dense layers takes its batch whole and shares each layer among the threads. A network with
+//! convolutions cuts its batch into shards small enough for the cache and takes each through the whole network,
+//! forward and backward, on one thread; how the batch is cut, and the order in which the shards' gradients are
+//! summed, depend on the network and the batch only, never on the number of threads.
+
+mod backward;
+mod packed;
+mod plan;
+mod shard;
+mod workers;
+
+use crate::arch::Arch;
+use crate::arch::Shape;
+use crate::error::Error;
+use crate::error::Result;
+use crate::kernels::Isa;
+use crate::kernels::elementwise::AddTo;
+use crate::params::Params;
+use packed::Packed;
+use plan::Plan;
+use rayon::prelude::*;
+use shard::Call;
+use shard::Shard;
+use std::sync::Arc;
+use std::sync::Mutex;
+use workers::Sharing;
+use workers::Workers;
+
+/// Vectors in one shard of a network of dense layers, at most.
+const MOST_VECTORS: usize = 1024;
+/// Activations of one shard of images, in floats: about what stays in the caches of one core.
+const SHARD_FLOATS: usize = 1 << 20;
+/// Parts of a batch whose gradients are summed apart, at most: as many threads can work on it.
+const MOST_PARTS: usize = 8;
+/// Floats of all parts' gradients together, at most, once there are more than two.
+const PART_FLOATS: usize = 1 << 28;
+
+/// Images and their labels.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// (images, height, width, channels)
+    pub images: &'a [f32],
+    /// One class for each image.
+    pub labels: &'a [u32],
+}
+
+/// A hidden layer's activations on some images, see [`Net::activations`].
+#[derive(Clone, Copy, Debug)]
+pub struct Hidden<'a> {
+    /// Which of [`Arch::hidden`].
+    pub index: usize,
+    /// Its name.
+    pub name: &'a str,
+    /// Its shape; a unit is a channel.
+    pub shape: Shape,
+    /// Number of the first image.
+    pub first_image: usize,
+    /// Before the non-linearity, (images, height, width, channels).
+    pub before: &'a [f32],
+    /// Behind the non-linearity, (images, height, width, channels).
+    pub after: &'a [f32],
+}
+
+/// A network ready to be evaluated: an architecture, threads and buffers, which are allocated once.
+#[derive(Debug)]
+pub struct Net {
+    arch: Arch,
+    isa: Isa,
+    workers: Workers,
+    plan: Plan,
+    packed: Packed,
+    /// Shards not in use.
+    shards: Mutex<Vec<Shard>>,
+    /// Gradients of the parts of a batch.
+    parts: Vec<Vec<f32>>,
+    /// Log-likelihood of each image.
+    log_likelihoods: Vec<f64>,
+}
+
+impl Net {
+    /// A network on `threads` threads and the fastest instruction set there is.
+    pub fn new(arch: &Arch, threads: usize) -> Result<Self> {
+        Self::on(Isa::detect(), arch, threads)
+    }
+
+    /// A network on a given instruction set, which must be one of [`Isa::available`].
+    pub fn on(isa: Isa, arch: &Arch, threads: usize) -> Result<Self> {
+        let plan = Plan::new(arch, 1);
+        let plan = if plan.is_dense() {
+            plan
+        } else {
+            let floats: usize = plan.slots.iter().map(|slot| slot.len()).sum();
+            Plan::new(arch, (SHARD_FLOATS / floats).clamp(2, 64))
+        };
+        Ok(Self {
+            arch: arch.clone(),
+            isa,
+            workers: Workers::new(threads)?,
+            plan,
+            packed: Packed::default(),
+            shards: Mutex::new(Vec::new()),
+            parts: Vec::new(),
+            log_likelihoods: Vec::new(),
+        })
+    }
+
+    /// The architecture.
+    pub fn arch(&self) -> &Arch {
+        &self.arch
+    }
+
+    /// Writes the logits of all images; `images` is (images, height, width, channels), `logits` (images, classes).
+    pub fn logits(&mut self, params: &Params, images: &[f32], logits: &mut [f32]) -> Result<()> {
+        let count = self.check(params, images)?;
+        let classes = self.arch.classes();
+        if logits.len() != count * classes {
+            return Err(Error::Length {
+                what: "the array of logits",
+                got: logits.len(),
+                expected: count * classes,
+                why: format!("{count} images, {classes} classes"),
+            });
+        }
+        self.prepare(params, count, false);
+        let (image_len, capacity) = (self.arch.input().len(), self.plan.capacity);
+        let this = &*self;
+        self.workers.run(|sharing| {
+            this.for_each_shard(sharing, logits, capacity * classes, |call, shard, index, logits| {
+                let images = part_of(images, image_len, index, capacity);
+                shard.forward(call, images, images.len() / image_len, false);
+                shard.logits(call.plan, logits);
+            });
+        });
+        Ok(())
+    }
+
+    /// The log-likelihood summed over the batch: sum of log softmax at the labels. NaN parameters give NaN.
+    pub fn log_likelihood(&mut self, params: &Params, batch: Batch<'_>) -> Result<f64> {
+        self.check_batch(params, batch)?;
+        self.prepare(params, batch.labels.len(), false);
+        let (image_len, capacity) = (self.arch.input().len(), self.plan.capacity);
+        let mut values = std::mem::take(&mut self.log_likelihoods);
+        let this = &*self;
+        self.workers.run(|sharing| {
+            this.for_each_shard(sharing, &mut values, capacity, |call, shard, index, values| {
+                let images = part_of(batch.images, image_len, index, capacity);
+                shard.forward(call, images, values.len(), false);
+                shard.log_likelihood(call, part_of(batch.labels, 1, index, capacity), values, false);
+            });
+        });
+        self.log_likelihoods = values;
+        Ok(self.log_likelihoods.iter().sum())
+    }
+
+    /// Writes the gradient of the log-likelihood summed over the batch, and returns that log-likelihood.
+    ///
+    /// NaN parameters give NaN, in the value and in the gradient.
+    pub fn gradient(&mut self, params: &Params, batch: Batch<'_>, gradient: &mut Params) -> Result<f64> {
+        let count = self.check_batch(params, batch)?;
+        self.check_layout(gradient)?;
+        self.prepare(params, count, true);
+        let image_len = self.arch.input().len();
+        let capacity = self.plan.capacity;
+        let parts = self.parts_of(count);
+        let mut values = std::mem::take(&mut self.log_likelihoods);
+        let mut sums = std::mem::take(&mut self.parts);
+        // The first part's gradient is written where the sum will be.
+        sums.resize_with(parts - 1, || vec![0.0; params.values().len()]);
+        let this = &*self;
+        self.workers.run(|sharing| {
+            // Whole shards in each part, so that all but the last shard are full.
+            let part_len = count.div_ceil(capacity).div_ceil(parts) * capacity;
+            let part = |index: usize, values: &mut [f64], gradient: &mut [f32], sharing: Sharing| {
+                let call = Call { isa: this.isa, plan: &this.plan, packed: &this.packed, sharing };
+                this.with_shard(|shard| {
+                    for (number, values) in values.chunks_mut(capacity).enumerate() {
+                        let first = index * part_len + number * capacity;
+                        let images = &batch.images[first * image_len..(first + values.len()) * image_len];
+                        shard.forward(call, images, values.len(), false);
+                        shard.log_likelihood(call, &batch.labels[first..first + values.len()], values, true);
+                        shard.backward(call, gradient, number == 0);
+                    }
+                });
+            };
+            let total = gradient.values_mut();
+            if parts == 1 {
+                part(0, &mut values, total, if this.plan.is_dense() { sharing } else { Sharing::Alone });
+                return;
+            }
+            let (first_values, other_values) = values.split_at_mut(part_len);
+            let used = other_values.len().div_ceil(part_len);
+            let others = |sums: &mut [Vec<f32>], other_values: &mut [f64]| match sharing {
+                Sharing::Alone => other_values
+                    .chunks_mut(part_len)
+                    .zip(sums)
+                    .enumerate()
+                    .for_each(|(index, (values, sum))| part(index + 1, values, sum, Sharing::Alone)),
+                Sharing::Among(_) => other_values
+                    .par_chunks_mut(part_len)
+                    .zip(sums)
+                    .enumerate()
+                    .with_max_len(1)
+                    .for_each(|(index, (values, sum))| part(index + 1, values, sum, Sharing::Alone)),
+            };
+            match sharing {
+                Sharing::Alone => {
+                    part(0, first_values, total, Sharing::Alone);
+                    others(&mut sums, other_values);
+                }
+                Sharing::Among(_) => {
+                    rayon::join(
+                        || part(0, first_values, total, Sharing::Alone),
+                        || others(&mut sums, other_values),
+                    );
+                }
+            }
+            let share = sharing.share(total.len());
+            sharing.chunks(total, share, |index, total| {
+                for sum in &sums[..used] {
+                    this.isa.run(AddTo { from: &sum[index * share..][..total.len()], to: total });
+                }
+            });
+        });
+        self.parts = sums;
+        self.log_likelihoods = values;
+        Ok(self.log_likelihoods.iter().sum())
+    }
+
+    /// Calls `visit` with the activations of every hidden layer before and behind its non-linearity, some images
+    /// at a time: all layers of the first images, then all of the next, in order.
+    pub fn activations(&mut self, params: &Params, images: &[f32], mut visit: impl FnMut(Hidden<'_>)) -> Result<()> {
+        let count = self.check(params, images)?;
+        self.prepare(params, count, false);
+        let (image_len, capacity) = (self.arch.input().len(), self.plan.capacity);
+        let wave = if self.plan.is_dense() { 1 } else { self.workers.threads() };
+        let this = &*self;
+        let mut shards: Vec<Shard> = (0..wave).map(|_| this.take_shard()).collect();
+        for first in (0..count).step_by(wave * capacity) {
+            let images = &images[first * image_len..((first + wave * capacity).min(count)) * image_len];
+            this.workers.run(|sharing| {
+                let run = |index: usize, shard: &mut Shard, sharing: Sharing| {
+                    let images = part_of(images, image_len, index, capacity);
+                    let call = Call { isa: this.isa, plan: &this.plan, packed: &this.packed, sharing };
+                    shard.forward(call, images, images.len() / image_len, true);
+                };
+                let used = (images.len() / image_len).div_ceil(capacity);
+                match sharing {
+                    _ if wave == 1 => run(0, &mut shards[0], sharing),
+                    Sharing::Alone => unreachable!("one thread makes waves of one shard"),
+                    Sharing::Among(_) => shards[..used]
+                        .par_iter_mut()
+                        .enumerate()
+                        .for_each(|(index, shard)| run(index, shard, Sharing::Alone)),
+                }
+            });
+            let used = (images.len() / image_len).div_ceil(capacity);
+            for (number, shard) in shards[..used].iter().enumerate() {
+                for (index, ((_, node), recorded)) in this.arch.hidden().zip(&shard.recorded).enumerate() {
+                    visit(Hidden {
+                        index,
+                        name: &node.name,
+                        shape: node.shape,
+                        first_image: first + number * capacity,
+                        before: &recorded.before,
+                        after: &recorded.after,
+                    });
+                }
+            }
+        }
+        self.shards.lock().expect(NO_PANIC).append(&mut shards);
+        Ok(())
+    }
+
+    fn check_layout(&self, params: &Params) -> Result<()> {
+        if Arc::ptr_eq(params.layout(), self.arch.layout()) {
+            return Ok(());
+        }
+        self.arch.layout().check_same(params.layout())
+    }
+
+    /// Checks parameters and images, and returns the number of images.
+    fn check(&self, params: &Params, images: &[f32]) -> Result<usize> {
+        self.check_layout(params)?;
+        let len = self.arch.input().len();
+        if images.is_empty() {
+            return Err(Error::EmptyBatch);
+        }
+        if !images.len().is_multiple_of(len) {
+            return Err(Error::Length {
+                what: "the array of images",
+                got: images.len(),
+                expected: images.len().next_multiple_of(len),
+                why: format!("whole images of {}", self.arch.input()),
+            });
+        }
+        Ok(images.len() / len)
+    }
+
+    fn check_batch(&self, params: &Params, batch: Batch<'_>) -> Result<usize> {
+        let count = self.check(params, batch.images)?;
+        if batch.labels.len() != count {
+            return Err(Error::Length {
+                what: "the array of labels",
+                got: batch.labels.len(),
+                expected: count,
+                why: format!("{count} images"),
+            });
+        }
+        let classes = self.arch.classes();
+        match batch.labels.iter().position(|label| *label as usize >= classes) {
+            Some(index) => Err(Error::Label { index, label: batch.labels[index], classes }),
+            None => Ok(count),
+        }
+    }
+
+    /// Makes sure that the buffers fit a batch of `count` images, and packs the parameters.
+    fn prepare(&mut self, params: &Params, count: usize, with_backward: bool) {
+        if self.plan.is_dense() {
+            // Shards of equal size: 1,100 vectors are two shards of 550, not one of 1,024 and one of 76.
+            let capacity = count.div_ceil(count.div_ceil(MOST_VECTORS));
+            if capacity != self.plan.capacity {
+                self.plan = Plan::new(&self.arch, capacity);
+                self.shards.get_mut().expect(NO_PANIC).clear();
+            }
+        }
+        self.log_likelihoods.resize(count, 0.0);
+        let (packed, plan, workers) = (&mut self.packed, &self.plan, &self.workers);
+        workers.run(|sharing| packed.fill(plan, params.values(), with_backward, sharing));
+    }
+
+    /// In how many parts the gradient of a batch is summed.
+    fn parts_of(&self, count: usize) -> usize {
+        if self.plan.is_dense() {
+            return 1;
+        }
+        let by_memory = (PART_FLOATS / self.arch.layout().len()).clamp(2, MOST_PARTS);
+        let shards = count.div_ceil(self.plan.capacity);
+        let parts = by_memory.min(shards);
+        // Shards are whole: with fewer in each part, fewer parts may do.
+        shards.div_ceil(shards.div_ceil(parts))
+    }
+
+    fn take_shard(&self) -> Shard {
+        let shard = self.shards.lock().expect(NO_PANIC).pop();
+        shard.unwrap_or_else(|| Shard::new(&self.plan))
+    }
+
+    fn with_shard(&self, work: impl FnOnce(&mut Shard)) {
+        let mut shard = self.take_shard();
+        work(&mut shard);
+        self.shards.lock().expect(NO_PANIC).push(shard);
+    }
+
+    /// Calls `work` for every shard with its number and its chunk of `out`.
+    fn for_each_shard<T: Send>(
+        &self,
+        sharing: Sharing,
+        out: &mut [T],
+        chunk: usize,
+        work: impl Fn(Call<'_>, &mut Shard, usize, &mut [T]) + Sync,
+    ) {
+        // Dense layers share the inside of a shard among threads; images share the shards.
+        let (outer, inner) = if self.plan.is_dense() { (Sharing::Alone, sharing) } else { (sharing, Sharing::Alone) };
+        let call = Call { isa: self.isa, plan: &self.plan, packed: &self.packed, sharing: inner };
+        outer.chunks(out, chunk, |index, out| self.with_shard(|shard| work(call, shard, index, out)));
+    }
+}
+
+/// Why a lock cannot be poisoned for a caller who is still running: a panic in a worker reaches the caller.
+const NO_PANIC: &str = "no thread panicked";
+
+/// Part number `index` of an array of items of length `len`, `capacity` items in each part.
+fn part_of<T>(values: &[T], len: usize, index: usize, capacity: usize) -> &[T] {
+    let first = index * capacity * len;
+    &values[first..(first + capacity * len).min(values.len())]
+}

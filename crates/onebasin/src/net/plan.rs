@@ -1,0 +1,318 @@
+//! Turns an architecture into steps over buffers: non-linearities and sums fused into the layer before them.
+
+use crate::arch::Activation;
+use crate::arch::Arch;
+use crate::arch::Node;
+use crate::arch::Op;
+use crate::arch::Pool;
+use crate::kernels::geometry::Geometry;
+use crate::kernels::geometry::Pass;
+use crate::kernels::geometry::Plane;
+use crate::kernels::geometry::TILE;
+use crate::kernels::geometry::blocks;
+use crate::kernels::lanes::BLOCK;
+use std::ops::Range;
+
+/// A buffer for the activations behind one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) channels: usize,
+    pub(super) plane: Plane,
+}
+
+impl Slot {
+    /// Whether the columns are the images of the batch.
+    pub(super) fn is_vectors(self) -> bool {
+        self.plane.border == 0
+    }
+    /// Floats of one image, or of all vectors.
+    pub(super) fn len(self) -> usize {
+        blocks(self.channels) * self.plane.block()
+    }
+}
+
+/// A product with weights: a convolution or a dense layer.
+#[derive(Clone, Debug)]
+pub(super) struct Product {
+    pub(super) geometry: Geometry,
+    pub(super) forward: Pass,
+    pub(super) backward: Vec<Pass>,
+    /// Where weight and bias lie in the parameters.
+    pub(super) weight: Range<usize>,
+    pub(super) bias: Option<Range<usize>>,
+    /// Where the packed weights and the padded bias lie in their buffers.
+    pub(super) packed: Range<usize>,
+    pub(super) padded_bias: Range<usize>,
+}
+
+/// A per-channel parameter: where it lies in the parameters, and padded to whole blocks.
+#[derive(Clone, Debug)]
+pub(super) struct Channelwise {
+    pub(super) params: Range<usize>,
+    pub(super) padded: Range<usize>,
+}
+
+/// What a step computes, before residual and non-linearity.
+#[derive(Clone, Debug)]
+pub(super) enum Task {
+    Product(Box<Product>),
+    Frn { gamma: Channelwise, beta: Channelwise, tau: Channelwise, statistics: usize },
+    LayerNorm { gamma: Channelwise, beta: Channelwise, statistics: usize },
+    Pool { maximum: bool },
+    Mean,
+    Flatten,
+    PadShortcut { stride: usize },
+}
+
+/// How a step's gradient reaches the buffer of one of its inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Not at all: nothing before it has parameters.
+    Nowhere,
+    /// As the first contribution.
+    Write,
+    /// Added to what is there.
+    Add,
+}
+
+/// One step: a task, then an optional residual sum, then an optional non-linearity.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) task: Task,
+    pub(super) x: usize,
+    pub(super) out: usize,
+    pub(super) residual: Option<usize>,
+    pub(super) activation: Option<Activation>,
+    /// Index of the hidden layer whose non-linearity this is.
+    pub(super) hidden: Option<usize>,
+    pub(super) x_reach: Reach,
+    pub(super) residual_reach: Reach,
+}
+
+/// All steps of a network, for shards of up to `capacity` images.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    pub(super) slots: Vec<Slot>,
+    /// For each slot, the buffer its gradient lives in; buffers are shared by slots that never live together.
+    pub(super) gradient_of: Vec<Option<usize>>,
+    pub(super) gradients: Vec<Slot>,
+    /// Floats of statistics for each normalisation and image.
+    pub(super) statistics: Vec<usize>,
+    pub(super) capacity: usize,
+    pub(super) packed_len: usize,
+    pub(super) padded_len: usize,
+    /// Hidden layers: the slot each lives in.
+    pub(super) hidden: Vec<usize>,
+}
+
+impl Plan {
+    /// Plans for shards of `capacity` images.
+    pub(super) fn new(arch: &Arch, capacity: usize) -> Self {
+        let mut planner = Planner {
+            arch,
+            plan: Self {
+                steps: Vec::new(),
+                slots: Vec::new(),
+                gradient_of: Vec::new(),
+                gradients: Vec::new(),
+                statistics: Vec::new(),
+                capacity,
+                packed_len: 0,
+                padded_len: 0,
+                hidden: Vec::new(),
+            },
+            slot_of: Vec::new(),
+        };
+        for node in arch.nodes() {
+            planner.add(node);
+        }
+        planner.plan.place_gradients();
+        planner.plan
+    }
+
+    /// Whether every layer works on vectors, so that the batch itself can be shared among threads.
+    pub(super) fn is_dense(&self) -> bool {
+        self.slots.iter().all(|slot| slot.is_vectors())
+    }
+
+    /// The slot of the logits.
+    pub(super) fn logits(&self) -> usize {
+        self.slots.len() - 1
+    }
+
+    /// Decides who writes and who adds to each gradient, and which gradients can share a buffer.
+    fn place_gradients(&mut self) {
+        self.gradient_of = vec![None; self.slots.len()];
+        let mut free: Vec<usize> = Vec::new();
+        let logits = self.logits();
+        self.reach(logits, &mut free);
+        for index in (0..self.steps.len()).rev() {
+            let (x, out, residual) = (self.steps[index].x, self.steps[index].out, self.steps[index].residual);
+            if let Some(residual) = residual {
+                self.steps[index].residual_reach = self.reach(residual, &mut free);
+            }
+            if x != 0 {
+                self.steps[index].x_reach = self.reach(x, &mut free);
+            }
+            free.extend(self.gradient_of[out]);
+        }
+    }
+
+    /// Finds a buffer for the gradient of `slot`, unless it has one.
+    fn reach(&mut self, slot: usize, free: &mut Vec<usize>) -> Reach {
+        if self.gradient_of[slot].is_some() {
+            return Reach::Add;
+        }
+        let shape = self.slots[slot];
+        let buffer = if let Some(at) = free.iter().position(|buffer| self.gradients[*buffer] == shape) {
+            free.swap_remove(at)
+        } else {
+            self.gradients.push(shape);
+            self.gradients.len() - 1
+        };
+        self.gradient_of[slot] = Some(buffer);
+        Reach::Write
+    }
+}
+
+struct Planner<'a> {
+    arch: &'a Arch,
+    plan: Plan,
+    /// The slot of each node so far.
+    slot_of: Vec<usize>,
+}
+
+impl Planner<'_> {
+    fn add(&mut self, node: &Node) {
+        let x = self.slot_of.get(node.input).copied().unwrap_or(0);
+        let slot = match node.op {
+            Op::Input => {
+                // If the images are flattened at once, they are vectors from the beginning.
+                let flat = matches!(self.arch.nodes()[1].op, Op::Flatten);
+                self.slot(if flat { Slot { channels: node.shape.len(), plane: self.vectors() } } else { self.shape(node) })
+            }
+            Op::Flatten if self.plan.slots[x].is_vectors() => x,
+            Op::Flatten => self.step(Task::Flatten, node, x),
+            Op::Dense { weight, bias } => {
+                let product = self.product(node, x, 1, 1, weight, Some(bias));
+                self.step(product, node, x)
+            }
+            Op::Conv { kernel, stride, weight, bias } => {
+                let product = self.product(node, x, kernel, stride, weight, bias);
+                self.step(product, node, x)
+            }
+            Op::LayerNorm { gamma, beta } => {
+                let statistics = self.statistics(2 * node.shape.height * node.shape.width);
+                let task =
+                    Task::LayerNorm { gamma: self.channelwise(gamma), beta: self.channelwise(beta), statistics };
+                self.step(task, node, x)
+            }
+            Op::Frn { gamma, beta, tau } => {
+                let statistics = self.statistics(blocks(node.shape.channels) * BLOCK);
+                let [gamma, beta, tau] = [gamma, beta, tau].map(|tensor| self.channelwise(tensor));
+                self.step(Task::Frn { gamma, beta, tau, statistics }, node, x)
+            }
+            Op::Pool(pool) => self.step(Task::Pool { maximum: pool == Pool::Max }, node, x),
+            Op::GlobalAverage => self.step(Task::Mean, node, x),
+            Op::PadShortcut { stride } => self.step(Task::PadShortcut { stride }, node, x),
+            Op::Add(other) => {
+                let residual = self.slot_of[other];
+                let step = self.producer(x);
+                assert!(step.residual.is_none() && step.activation.is_none(), "a sum follows its first term directly");
+                step.residual = Some(residual);
+                x
+            }
+            Op::Activate(activation) => {
+                let hidden = self.plan.hidden.len();
+                self.plan.hidden.push(x);
+                let step = self.producer(x);
+                assert!(step.activation.is_none(), "one non-linearity a layer");
+                step.activation = Some(activation);
+                step.hidden = Some(hidden);
+                x
+            }
+        };
+        self.slot_of.push(slot);
+    }
+
+    /// The step that computes `slot`; only the last one can still take on more.
+    fn producer(&mut self, slot: usize) -> &mut Step {
+        let step = self.plan.steps.last_mut().expect("a layer comes before");
+        assert_eq!(step.out, slot, "only the latest layer can be extended");
+        step
+    }
+
+    fn vectors(&self) -> Plane {
+        Plane::vectors(self.plan.capacity)
+    }
+
+    fn shape(&self, node: &Node) -> Slot {
+        let plane = match node.op {
+            Op::Flatten | Op::Dense { .. } | Op::GlobalAverage => self.vectors(),
+            _ => Plane::image(node.shape.height, node.shape.width),
+        };
+        Slot { channels: node.shape.channels, plane }
+    }
+
+    fn slot(&mut self, slot: Slot) -> usize {
+        self.plan.slots.push(slot);
+        self.plan.slots.len() - 1
+    }
+
+    fn step(&mut self, task: Task, node: &Node, x: usize) -> usize {
+        let out = self.slot(self.shape(node));
+        self.plan.steps.push(Step {
+            task,
+            x,
+            out,
+            residual: None,
+            activation: None,
+            hidden: None,
+            x_reach: Reach::Nowhere,
+            residual_reach: Reach::Nowhere,
+        });
+        out
+    }
+
+    fn tensor(&self, index: usize) -> Range<usize> {
+        self.arch.layout().tensors()[index].range()
+    }
+
+    fn statistics(&mut self, floats: usize) -> usize {
+        self.plan.statistics.push(floats);
+        self.plan.statistics.len() - 1
+    }
+
+    fn channelwise(&mut self, tensor: usize) -> Channelwise {
+        let params = self.tensor(tensor);
+        let start = self.plan.padded_len;
+        self.plan.padded_len += blocks(params.len()) * BLOCK;
+        Channelwise { padded: start..self.plan.padded_len, params }
+    }
+
+    fn product(&mut self, node: &Node, x: usize, kernel: usize, stride: usize, weight: usize, bias: Option<usize>) -> Task {
+        let from = self.plan.slots[x];
+        let to = self.shape(node);
+        let geometry = Geometry {
+            kernel,
+            stride,
+            inputs: from.channels,
+            units: to.channels,
+            from: from.plane,
+            to: to.plane,
+        };
+        let start = self.plan.packed_len;
+        self.plan.packed_len += geometry.tiles() * TILE;
+        let bias = bias.map(|tensor| self.channelwise(tensor));
+        Task::Product(Box::new(Product {
+            forward: geometry.forward(),
+            backward: if x == 0 { Vec::new() } else { geometry.backward() },
+            geometry,
+            weight: self.tensor(weight),
+            packed: start..self.plan.packed_len,
+            padded_bias: bias.as_ref().map_or(0..0, |bias| bias.padded.clone()),
+            bias: bias.map(|bias| bias.params),
+        }))
+    }
+}

@@ -227,10 +227,7 @@ mod tests {
     #[test]
     fn defaults_are_those_of_configuration_files() {
         for (line, json) in [
-            (
-                "onebasin arch mlp",
-                r#"{"preset": "mlp", "input": "28x28x1", "classes": 10, "hidden": [512, 512, 512]}"#,
-            ),
+            ("onebasin arch mlp", r#"{"preset": "mlp", "input": "28x28x1", "classes": 10, "hidden": [512, 512, 512]}"#),
             (
                 "onebasin arch cnn",
                 r#"{"preset": "cnn", "input": "28x28x1", "classes": 10, "stack": ["16", "max", "32", "max"]}"#,

@@ -46,9 +46,8 @@ impl Printer {
     ///
     /// A reader that has seen enough and closes the pipe (`| head -1`) is not an error.
     pub(crate) fn error(&self, error: &anyhow::Error) -> ExitStatus {
-        let broken_pipe = error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        let broken_pipe =
+            error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         if broken_pipe {
             return ExitStatus::Success;
         }

@@ -28,8 +28,7 @@ pub struct Table {
 impl Table {
     /// A table without rows, from the title and the alignment of each column.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Alignment)>) -> Self {
-        let (titles, alignments) =
-            columns.into_iter().map(|(title, alignment)| (title.to_owned(), alignment)).unzip();
+        let (titles, alignments) = columns.into_iter().map(|(title, alignment)| (title.to_owned(), alignment)).unzip();
         Self { alignments, lines: vec![titles] }
     }
 

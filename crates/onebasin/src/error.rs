@@ -15,13 +15,13 @@ pub enum Error {
         what: String,
     },
     /// A network needs at least two classes to choose between.
-    #[error("{classes} classes; a classifier needs at least 2")]
+    #[error("a classifier needs at least 2 classes, not {classes}")]
     TooFewClasses {
         /// The number given.
         classes: usize,
     },
     /// A residual network of this depth does not exist.
-    #[error("a resnet has 6n + 2 layers (8, 14, 20, 26, 32, ...), not {depth}")]
+    #[error("a resnet has 6n + 2 layers (8, 14, 20, ..., 1202), not {depth}")]
     Depth {
         /// The depth given.
         depth: usize,

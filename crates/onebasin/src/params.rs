@@ -106,9 +106,9 @@ impl Layout {
             std::cmp::Ordering::Less => Err(Error::Layout {
                 difference: format!("`{}` is not expected", other.tensors[self.tensors.len()].name),
             }),
-            std::cmp::Ordering::Greater => Err(Error::Layout {
-                difference: format!("`{}` is missing", self.tensors[other.tensors.len()].name),
-            }),
+            std::cmp::Ordering::Greater => {
+                Err(Error::Layout { difference: format!("`{}` is missing", self.tensors[other.tensors.len()].name) })
+            }
         }
     }
 }

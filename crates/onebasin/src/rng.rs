@@ -88,9 +88,7 @@ fn wake_zero_generators(state: &mut State) {
 
 /// The 64-bit FNV-1a hash (Fowler, Noll and Vo); never changed, since every published number depends on it.
 fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -220,8 +218,7 @@ mod tests {
             }
         });
         // E xᵏ, and Var xᵏ = E x²ᵏ − (E xᵏ)²
-        for (order, (expected, variance)) in
-            [(0.0, 1.0), (1.0, 2.0), (0.0, 15.0), (3.0, 96.0)].into_iter().enumerate()
+        for (order, (expected, variance)) in [(0.0, 1.0), (1.0, 2.0), (0.0, 15.0), (3.0, 96.0)].into_iter().enumerate()
         {
             let deviations = (sums[order] / count - expected) / (f64::sqrt(variance / count));
             assert!(deviations.abs() < DEVIATIONS, "moment {}: {deviations} deviations", order + 1);
@@ -244,10 +241,7 @@ mod tests {
                 // A count is Poisson; where little is expected its upper tail is longer than a normal one, hence the 3.
                 let expected = draws * normal_cdf(-f64::from(bound));
                 let allowed = DEVIATIONS * expected.sqrt() + 3.0;
-                assert!(
-                    (count as f64 - expected).abs() < allowed,
-                    "{count} beyond {bound}, expected {expected}"
-                );
+                assert!((count as f64 - expected).abs() < allowed, "{count} beyond {bound}, expected {expected}");
             }
         }
     }
@@ -255,15 +249,12 @@ mod tests {
     #[test]
     fn kolmogorov_and_smirnov_find_no_difference() {
         for index in 0..4 {
-            let mut values =
-                normals(Stream::new(3, "Kolmogorov", index), (1 << 20) / THRIFT.min(8));
+            let mut values = normals(Stream::new(3, "Kolmogorov", index), (1 << 20) / THRIFT.min(8));
             values.sort_unstable_by(f32::total_cmp);
             let count = values.len() as f64;
             let distance = values.iter().enumerate().fold(0.0f64, |largest, (rank, &value)| {
                 let probability = normal_cdf(f64::from(value));
-                largest
-                    .max(probability - rank as f64 / count)
-                    .max((rank + 1) as f64 / count - probability)
+                largest.max(probability - rank as f64 / count).max((rank + 1) as f64 / count - probability)
             });
             // Exceeded with probability 2 exp(−2 · 2.2²) = 0.0001; too small a distance, below 0.3, with 0.00001.
             let statistic = distance * count.sqrt();
@@ -282,8 +273,7 @@ mod tests {
                 counts[bin.cast_unsigned() as usize] += 1;
             }
         });
-        let upper_edge =
-            |bin: usize| if bin <= INNER { normal_cdf(bin as f64 / 16.0 - 4.0) } else { 1.0 };
+        let upper_edge = |bin: usize| if bin <= INNER { normal_cdf(bin as f64 / 16.0 - 4.0) } else { 1.0 };
         let chi_square: f64 = counts
             .iter()
             .enumerate()
@@ -295,10 +285,7 @@ mod tests {
             .sum();
         let freedom = (counts.len() - 1) as f64;
         let deviations = (chi_square - freedom) / (2.0 * freedom).sqrt();
-        assert!(
-            deviations.abs() < DEVIATIONS,
-            "chi-square {chi_square} with {freedom} degrees of freedom"
-        );
+        assert!(deviations.abs() < DEVIATIONS, "chi-square {chi_square} with {freedom} degrees of freedom");
     }
 
     /// Asserts that the values, and their squares, of two equally long slices have no correlation.
@@ -314,11 +301,7 @@ mod tests {
         let bound = 5.0 / count.sqrt();
         assert_eq!(a.len(), b.len());
         assert!((product / count).abs() < bound, "{what}: {}", product / count);
-        assert!(
-            (product_of_squares / count).abs() < bound,
-            "squares, {what}: {}",
-            product_of_squares / count
-        );
+        assert!((product_of_squares / count).abs() < bound, "squares, {what}: {}", product_of_squares / count);
     }
 
     #[test]
@@ -343,11 +326,7 @@ mod tests {
     fn values_are_uncorrelated_with_later_ones_and_neighbouring_blocks() {
         let values = normals(Stream::new(9, "lags", 0), (1 << 22) / THRIFT);
         for lag in (1..=64).chain([BLOCK_LEN - 16, BLOCK_LEN, BLOCK_LEN + 16, 2 * BLOCK_LEN]) {
-            assert_uncorrelated(
-                &values[lag..],
-                &values[..values.len() - lag],
-                &format!("lag {lag}"),
-            );
+            assert_uncorrelated(&values[lag..], &values[..values.len() - lag], &format!("lag {lag}"));
         }
     }
 

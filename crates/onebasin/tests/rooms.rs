@@ -16,11 +16,8 @@ struct Source {
 fn violations(sources: &[Source]) -> Vec<String> {
     let lib = sources.iter().find(|source| source.path == format!("{LIBRARY}lib.rs"));
     let lib = lib.map_or("", |source| &source.text);
-    let rooms: Vec<&str> = lib
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.split_once(';'))
-        .map(|(room, _)| room)
-        .collect();
+    let rooms: Vec<&str> =
+        lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.split_once(';')).map(|(room, _)| room).collect();
     let mut found = Vec::new();
     for source in sources {
         let path = &source.path;
@@ -73,10 +70,9 @@ fn misplaced_names(text: &str, rooms: &[&str], own: usize) -> Vec<String> {
                 Some(other) if other > own => {
                     found.push(format!("names `{name}`, which comes after `{}`", rooms[own]));
                 }
-                None if must_be_room && rest.starts_with(['{', '*']) => found.push(
-                    "hides which rooms it names: write one `use crate::room::Name;` per line"
-                        .to_owned(),
-                ),
+                None if must_be_room && rest.starts_with(['{', '*']) => {
+                    found.push("hides which rooms it names: write one `use crate::room::Name;` per line".to_owned());
+                }
                 None if must_be_room && !name.is_empty() => {
                     found.push(format!("names `crate::{name}`, which is no room"));
                 }
@@ -99,8 +95,7 @@ fn is_word(c: char) -> bool {
 
 /// All Rust files below `folder`, sorted.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<PathBuf> =
-        folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut entries: Vec<PathBuf> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     let mut files = Vec::new();
     for entry in entries {
@@ -123,10 +118,7 @@ fn the_house_is_in_order() {
             text: std::fs::read_to_string(file).unwrap(),
         })
         .collect();
-    assert!(
-        sources.iter().any(|source| source.path == "onebasin/src/error.rs"),
-        "found no library"
-    );
+    assert!(sources.iter().any(|source| source.path == "onebasin/src/error.rs"), "found no library");
     let found = violations(&sources);
     assert!(found.is_empty(), "{} violations:\n{}", found.len(), found.join("\n"));
 }
@@ -144,10 +136,7 @@ fn what_is_allowed_is_not_reported() {
     let cases = [
         ("onebasin/src/net/dense.rs", "//! Dense.\n\nuse crate::error::Error;\nuse super::Net;\n"),
         ("onebasin/src/kernels/isa.rs", "//! Two\n//! lines.\n//!\n//! More\nunsafe fn f() {}\n"),
-        (
-            "onebasin/src/net.rs",
-            "//! Net.\n\n// unsafe\n#![forbid(unsafe_code)]\nuse crate::net::Net;\n",
-        ),
+        ("onebasin/src/net.rs", "//! Net.\n\n// unsafe\n#![forbid(unsafe_code)]\nuse crate::net::Net;\n"),
         ("onebasin-cli/src/main.rs", "//! Main.\n\nuse crate::args::Args;\n"),
     ];
     for (path, text) in cases {
@@ -207,10 +196,7 @@ fn a_missing_first_sentence_is_reported() {
         ["onebasin-cli/src/args.rs opens with a `//!` paragraph that does not end in a full stop"]
     );
     let lib = Source { path: format!("{LIBRARY}lib.rs"), text: "//! Lib.\n".to_owned() };
-    assert_eq!(
-        violations(&[lib]),
-        ["onebasin/src/lib.rs does not open with the README as its documentation"]
-    );
+    assert_eq!(violations(&[lib]), ["onebasin/src/lib.rs does not open with the README as its documentation"]);
 }
 
 #[test]

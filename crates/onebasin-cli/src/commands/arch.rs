@@ -71,18 +71,14 @@ struct Hidden<'a> {
 
 impl<'a> Description<'a> {
     fn new(arch: &'a Arch) -> Self {
-        let tensors =
-            arch.layout().tensors().iter().zip(arch.roles()).map(|(tensor, role)| Tensor {
-                name: tensor.name(),
-                shape: tensor.shape(),
-                values: tensor.range().len(),
-                role: role_name(*role),
-            });
-        let hidden = arch.hidden().map(|(_, node)| Hidden {
-            name: &node.name,
-            shape: node.shape,
-            units: node.shape.channels,
+        let tensors = arch.layout().tensors().iter().zip(arch.roles()).map(|(tensor, role)| Tensor {
+            name: tensor.name(),
+            shape: tensor.shape(),
+            values: tensor.range().len(),
+            role: role_name(*role),
         });
+        let hidden =
+            arch.hidden().map(|(_, node)| Hidden { name: &node.name, shape: node.shape, units: node.shape.channels });
         Self {
             arch: arch.preset(),
             parameters: arch.layout().len(),
@@ -94,8 +90,7 @@ impl<'a> Description<'a> {
 
     /// The tensors, the hidden layers (if any) and the totals, with a blank line between them.
     fn tables(&self, render: fn(&Table) -> String) -> String {
-        let mut tensors =
-            Table::new([("tensor", Left), ("shape", Left), ("values", Right), ("role", Left)]);
+        let mut tensors = Table::new([("tensor", Left), ("shape", Left), ("values", Right), ("role", Left)]);
         for Tensor { name, shape, values, role } in &self.tensors {
             let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
             tensors.push([*name, &shape.join("x"), &values.to_string(), role]);
@@ -109,10 +104,7 @@ impl<'a> Description<'a> {
         totals.push(["parameters", &self.parameters.to_string()]);
         totals.push(["hidden layers", &self.hidden.len().to_string()]);
         totals.push(["hidden units", &units.to_string()]);
-        totals.push([
-            "MFLOP per image, forward",
-            &format!("{:.3}", self.flops_per_image as f64 / 1e6),
-        ]);
+        totals.push(["MFLOP per image, forward", &format!("{:.3}", self.flops_per_image as f64 / 1e6)]);
 
         let hidden = (!self.hidden.is_empty()).then_some(hidden);
         let tables = [Some(tensors), hidden, Some(totals)];

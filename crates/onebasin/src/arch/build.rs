@@ -24,6 +24,9 @@ use std::sync::Arc;
 /// Largest number of values an image or an activation may have: offsets must fit into 32 bits.
 const LARGEST: usize = 1 << 28;
 
+/// Deepest residual network: that of He et al. (2016).
+const DEEPEST: usize = 1202;
+
 pub(super) fn build(preset: Preset) -> Result<Arch> {
     let (input, classes) = match &preset {
         Preset::Mlp(Mlp { input, classes, .. })
@@ -171,7 +174,7 @@ impl Builder {
 
     fn resnet(&mut self, image: NodeIndex, resnet: &ResNet) -> Result<()> {
         let ResNet { depth, width, normalisation, .. } = *resnet;
-        if depth < 8 || !(depth - 2).is_multiple_of(6) {
+        if !(8..=DEEPEST).contains(&depth) || !(depth - 2).is_multiple_of(6) {
             return Err(Error::Depth { depth });
         }
         if width == 0 {

@@ -61,10 +61,8 @@ impl FromStr for Shape {
     fn from_str(text: &str) -> Result<Self> {
         let unreadable =
             || Error::Unreadable { text: text.to_owned(), expected: "height x width x channels, such as 28x28x1" };
-        let sizes: Vec<usize> = text
-            .split('x')
-            .map(|size| size.trim().parse().map_err(|_| unreadable()))
-            .collect::<Result<_>>()?;
+        let sizes: Vec<usize> =
+            text.split('x').map(|size| size.trim().parse().map_err(|_| unreadable())).collect::<Result<_>>()?;
         match sizes[..] {
             [height, width, channels] => Ok(Self { height, width, channels }),
             _ => Err(unreadable()),
@@ -278,7 +276,9 @@ impl Arch {
                 Role::Weight { fan_in } => {
                     Stream::new(seed, &format!("init/{}", tensor.name()), 0).fill_normal(values);
                     let std = (gain / *fan_in as f64).sqrt() as f32;
-                    values.iter_mut().for_each(|value| *value *= std);
+                    for value in values {
+                        *value *= std;
+                    }
                 }
                 Role::Gamma => values.fill(1.0),
                 Role::Bias | Role::Beta | Role::Tau => {}
@@ -294,10 +294,10 @@ impl Arch {
             .map(|node| match node.op {
                 Op::Dense { weight, .. } | Op::Conv { weight, .. } => {
                     let positions = (node.shape.height * node.shape.width) as u64;
-                    2 * positions * self.layout.tensors()[weight].range().len() as u64
+                    (2 * positions).saturating_mul(self.layout.tensors()[weight].range().len() as u64)
                 }
                 _ => 0,
             })
-            .sum()
+            .fold(0, u64::saturating_add)
     }
 }

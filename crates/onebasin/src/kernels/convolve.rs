@@ -111,7 +111,10 @@ impl Convolve<'_> {
         assert!(self.columns <= pass.columns && (pass.x_step == BLOCK || pass.x_step == 2 * BLOCK));
         assert!(out_end <= self.out.len());
         assert!(self.residual.is_none_or(|residual| out_end <= residual.len()));
-        assert!(self.bias.is_none_or(|bias| bias.len() >= self.unit_blocks * BLOCK) && !(self.accumulate && self.bias.is_some()));
+        assert!(
+            self.bias.is_none_or(|bias| bias.len() >= self.unit_blocks * BLOCK)
+                && !(self.accumulate && self.bias.is_some())
+        );
         assert!(!pass.triple || pass.taps_per_block.is_multiple_of(3));
         let last_weight = (self.unit_blocks - 1) * self.weight_block;
         for tap in &pass.taps {
@@ -152,7 +155,13 @@ macro_rules! sweep_with {
             let mut column = 0;
             while column < $sweep.columns {
                 let left = $sweep.columns - column;
-                let width = if left >= $widest { $widest } else if left >= 8 { 8 } else { left };
+                let width = if left >= $widest {
+                    $widest
+                } else if left >= 8 {
+                    8
+                } else {
+                    left
+                };
                 strip_of!($sweep, row, column, width, $V, $N, $K, $STEP, $list);
                 column += width;
             }

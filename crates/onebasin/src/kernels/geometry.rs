@@ -37,10 +37,13 @@ impl Plane {
     pub const fn block(self) -> usize {
         (self.height + 2 * self.border) * self.row()
     }
-    /// Floats from the beginning of a block to a position; -1 is the border.
-    pub const fn at(self, row: isize, column: isize) -> usize {
-        let border = self.border as isize;
-        ((row + border) * self.row() as isize + (column + border) * BLOCK as isize) as usize
+    /// Floats from the beginning of a block to a position.
+    pub const fn at(self, row: usize, column: usize) -> usize {
+        (row + self.border) * self.row() + (column + self.border) * BLOCK
+    }
+    /// Floats from the beginning of a block to a position that may be in the border, at -1.
+    pub const fn around(self, row: isize, column: isize) -> usize {
+        self.at(0, 0).wrapping_add_signed(row * self.row() as isize + column * BLOCK as isize)
     }
 }
 
@@ -129,7 +132,7 @@ impl Geometry {
                 let column = (tap % kernel) as isize - pad;
                 let last = ((to.height - 1) * stride) as isize + row;
                 taps.push(Tap {
-                    x: block * from.block() + from.at(row, column),
+                    x: block * from.block() + from.around(row, column),
                     w: taps.len() * TILE,
                     depth: depth(self.inputs, block),
                     absent: u8::from(row < 0) | u8::from(last >= from.height as isize) << 1,
@@ -175,7 +178,7 @@ impl Geometry {
             for block in 0..blocks(self.units) {
                 for &(mirrored, row, column) in &met {
                     taps.push(Tap {
-                        x: block * to.block() + to.at(row, column),
+                        x: block * to.block() + to.around(row, column),
                         w: (block * kernel * kernel + mirrored) * TILE,
                         depth: depth(self.units, block),
                         absent: u8::from(row < 0) | u8::from(rows as isize - 1 + row >= to.height as isize) << 1,
@@ -190,7 +193,7 @@ impl Geometry {
                 columns,
                 x_row: to.row(),
                 x_step: BLOCK,
-                out: from.at(first_row as isize, first_column as isize),
+                out: from.at(first_row, first_column),
                 out_row: stride * from.row(),
                 out_step: stride * BLOCK,
                 out_block: from.block(),

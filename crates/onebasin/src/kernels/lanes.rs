@@ -1,7 +1,7 @@
 //! Vectors of f32: one trait, and a type for each instruction set.
 
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::*;
+use std::arch::x86_64 as x86;
 
 /// Channels per block of every activation and packed weight: all lane counts divide it.
 pub const BLOCK: usize = 16;
@@ -12,6 +12,7 @@ pub const BLOCK: usize = 16;
 /// Implementations are only called from code compiled for their instruction set ([`super::Isa::run`]), and the
 /// pointers given to `load*` and `store*` must be valid for the lanes they touch; no alignment is needed.
 #[expect(clippy::missing_safety_doc, reason = "the contract is the same for all, and stands above")]
+#[expect(clippy::return_self_not_must_use, reason = "arithmetic")]
 pub unsafe trait Lanes: Copy {
     /// Number of lanes.
     const LANES: usize;
@@ -27,27 +28,21 @@ pub unsafe trait Lanes: Copy {
     unsafe fn store_part(self, to: *mut f32, count: usize);
     /// `self + other`.
     unsafe fn add(self, other: Self) -> Self;
-    /// `self * other`.
-    unsafe fn mul(self, other: Self) -> Self;
     /// `self * factor + term`, rounded once where the instruction set can.
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
     /// The larger of the two; `other` where either is NaN, so `zero.max(x)` keeps a NaN in x.
     unsafe fn max(self, other: Self) -> Self;
-    /// `self` where `test > bound`, zero elsewhere.
-    unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self;
-    /// Sum of the lanes.
-    unsafe fn sum(self) -> f32;
 }
 
 /// 16 lanes.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
-pub struct Avx512(__m512);
+pub struct Avx512(x86::__m512);
 
 /// 8 lanes.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
-pub struct Avx2(__m256);
+pub struct Avx2(x86::__m256);
 
 /// 4 lanes, in plain Rust.
 #[derive(Clone, Copy, Debug)]
@@ -55,126 +50,94 @@ pub struct Portable([f32; 4]);
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn first(count: usize) -> __mmask16 {
-    ((1u32 << count) - 1) as __mmask16
+fn first(count: usize) -> x86::__mmask16 {
+    ((1u32 << count) - 1) as x86::__mmask16
 }
 
 // SAFETY: the contract of the trait is passed on to the intrinsics unchanged.
 #[cfg(target_arch = "x86_64")]
+#[allow(unsafe_op_in_unsafe_fn, reason = "each method hands its own contract on to the intrinsic it names")]
 unsafe impl Lanes for Avx512 {
     const LANES: usize = 16;
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
-        unsafe { Self(_mm512_set1_ps(value)) }
+        Self(x86::_mm512_set1_ps(value))
     }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
-        unsafe { Self(_mm512_loadu_ps(from)) }
+        Self(x86::_mm512_loadu_ps(from))
     }
     #[inline(always)]
     unsafe fn load_part(from: *const f32, count: usize) -> Self {
-        unsafe { Self(_mm512_maskz_loadu_ps(first(count), from)) }
+        Self(x86::_mm512_maskz_loadu_ps(first(count), from))
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        unsafe { _mm512_storeu_ps(to, self.0) }
+        x86::_mm512_storeu_ps(to, self.0);
     }
     #[inline(always)]
     unsafe fn store_part(self, to: *mut f32, count: usize) {
-        unsafe { _mm512_mask_storeu_ps(to, first(count), self.0) }
+        x86::_mm512_mask_storeu_ps(to, first(count), self.0);
     }
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        unsafe { Self(_mm512_add_ps(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn mul(self, other: Self) -> Self {
-        unsafe { Self(_mm512_mul_ps(self.0, other.0)) }
+        Self(x86::_mm512_add_ps(self.0, other.0))
     }
     #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
-        unsafe { Self(_mm512_fmadd_ps(self.0, factor.0, term.0)) }
+        Self(x86::_mm512_fmadd_ps(self.0, factor.0, term.0))
     }
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
-        unsafe { Self(_mm512_max_ps(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
-        unsafe {
-            let mask = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(test.0, bound.0);
-            Self(_mm512_maskz_mov_ps(mask, self.0))
-        }
-    }
-    #[inline(always)]
-    unsafe fn sum(self) -> f32 {
-        unsafe { _mm512_reduce_add_ps(self.0) }
+        Self(x86::_mm512_max_ps(self.0, other.0))
     }
 }
 
 // SAFETY: as above.
 #[cfg(target_arch = "x86_64")]
+#[allow(unsafe_op_in_unsafe_fn, reason = "each method hands its own contract on to the intrinsic it names")]
 unsafe impl Lanes for Avx2 {
     const LANES: usize = 8;
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
-        unsafe { Self(_mm256_set1_ps(value)) }
+        Self(x86::_mm256_set1_ps(value))
     }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
-        unsafe { Self(_mm256_loadu_ps(from)) }
+        Self(x86::_mm256_loadu_ps(from))
     }
     #[inline(always)]
     unsafe fn load_part(from: *const f32, count: usize) -> Self {
         let mut lanes = [0.0f32; 8];
-        unsafe {
-            std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
-            Self::load(lanes.as_ptr())
-        }
+        std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
+        Self::load(lanes.as_ptr())
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        unsafe { _mm256_storeu_ps(to, self.0) }
+        x86::_mm256_storeu_ps(to, self.0);
     }
     #[inline(always)]
     unsafe fn store_part(self, to: *mut f32, count: usize) {
         let mut lanes = [0.0f32; 8];
-        unsafe {
-            self.store(lanes.as_mut_ptr());
-            std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, count);
-        }
+        self.store(lanes.as_mut_ptr());
+        std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, count);
     }
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        unsafe { Self(_mm256_add_ps(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn mul(self, other: Self) -> Self {
-        unsafe { Self(_mm256_mul_ps(self.0, other.0)) }
+        Self(x86::_mm256_add_ps(self.0, other.0))
     }
     #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
-        unsafe { Self(_mm256_fmadd_ps(self.0, factor.0, term.0)) }
+        Self(x86::_mm256_fmadd_ps(self.0, factor.0, term.0))
     }
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
-        unsafe { Self(_mm256_max_ps(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
-        unsafe { Self(_mm256_and_ps(self.0, _mm256_cmp_ps::<_CMP_GT_OQ>(test.0, bound.0))) }
-    }
-    #[inline(always)]
-    unsafe fn sum(self) -> f32 {
-        unsafe {
-            let half = _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
-            let pair = _mm_add_ps(half, _mm_movehl_ps(half, half));
-            _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)))
-        }
+        Self(x86::_mm256_max_ps(self.0, other.0))
     }
 }
 
 // SAFETY: reads and writes exactly the lanes named.
+#[allow(unsafe_op_in_unsafe_fn, reason = "each method hands its own contract on")]
 unsafe impl Lanes for Portable {
     const LANES: usize = 4;
     #[inline(always)]
@@ -183,29 +146,25 @@ unsafe impl Lanes for Portable {
     }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
-        unsafe { Self(from.cast::<[f32; 4]>().read_unaligned()) }
+        Self(from.cast::<[f32; 4]>().read_unaligned())
     }
     #[inline(always)]
     unsafe fn load_part(from: *const f32, count: usize) -> Self {
         let mut lanes = [0.0; 4];
-        unsafe { std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count) };
+        std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
         Self(lanes)
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        unsafe { to.cast::<[f32; 4]>().write_unaligned(self.0) }
+        to.cast::<[f32; 4]>().write_unaligned(self.0);
     }
     #[inline(always)]
     unsafe fn store_part(self, to: *mut f32, count: usize) {
-        unsafe { std::ptr::copy_nonoverlapping(self.0.as_ptr(), to, count) };
+        std::ptr::copy_nonoverlapping(self.0.as_ptr(), to, count);
     }
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
         Self(std::array::from_fn(|lane| self.0[lane] + other.0[lane]))
-    }
-    #[inline(always)]
-    unsafe fn mul(self, other: Self) -> Self {
-        Self(std::array::from_fn(|lane| self.0[lane] * other.0[lane]))
     }
     #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
@@ -220,18 +179,6 @@ unsafe impl Lanes for Portable {
     }
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
-        Self(std::array::from_fn(|lane| {
-            if self.0[lane] > other.0[lane] { self.0[lane] } else { other.0[lane] }
-        }))
-    }
-    #[inline(always)]
-    unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
-        Self(std::array::from_fn(|lane| {
-            if test.0[lane] > bound.0[lane] { self.0[lane] } else { 0.0 }
-        }))
-    }
-    #[inline(always)]
-    unsafe fn sum(self) -> f32 {
-        (self.0[0] + self.0[2]) + (self.0[1] + self.0[3])
+        Self(std::array::from_fn(|lane| if self.0[lane] > other.0[lane] { self.0[lane] } else { other.0[lane] }))
     }
 }

@@ -7,11 +7,6 @@
 //! The polynomials are those of the single-precision Cephes library (S. L. Moshier, 1992). The errors named below are
 //! the largest over all arguments, in units in the last place of the result.
 
-#![allow(
-    clippy::inline_always,
-    reason = "only inlined code is compiled for the caller's instruction set"
-)]
-
 use std::f32::consts::LOG2_E;
 use std::f64::consts::TAU;
 
@@ -49,8 +44,7 @@ pub fn exp(x: f32) -> f32 {
 
     // The exponent is added in the bits: unlike a factor 2^exponent it needs no second step for 2^128. Outside the
     // bounds the sum means nothing, and is not selected.
-    let scaled =
-        f32::from_bits(mantissa.to_bits().wrapping_add(rounded.to_bits() << MANTISSA_BITS));
+    let scaled = f32::from_bits(mantissa.to_bits().wrapping_add(rounded.to_bits() << MANTISSA_BITS));
     let bounded_below = if x < LOWEST { 0.0 } else { scaled };
     if x <= HIGHEST { bounded_below } else { x + f32::INFINITY }
 }
@@ -64,9 +58,7 @@ pub fn ln(x: f32) -> f32 {
 
     // x = 2^exponent · (1 + m), √½ ≤ 1 + m < √2
     let exponent_bits = x.to_bits().wrapping_sub(SQRT_HALF_BITS).cast_signed() >> MANTISSA_BITS;
-    let m =
-        f32::from_bits(x.to_bits().wrapping_sub((exponent_bits << MANTISSA_BITS).cast_unsigned()))
-            - 1.0;
+    let m = f32::from_bits(x.to_bits().wrapping_sub((exponent_bits << MANTISSA_BITS).cast_unsigned())) - 1.0;
     let exponent = exponent_bits as f32;
     let square = m * m;
     let polynomial = 7.037_683_6e-2_f32
@@ -161,13 +153,7 @@ mod tests {
     }
 
     /// Asserts `bound` on the error of `function` at every `STRIDE`-th number from `first` away from zero to `last`.
-    fn assert_accurate(
-        function: fn(f32) -> f32,
-        exact: fn(f64) -> f64,
-        first: f32,
-        last: f32,
-        bound: f64,
-    ) {
+    fn assert_accurate(function: fn(f32) -> f32, exact: fn(f64) -> f64, first: f32, last: f32, bound: f64) {
         for bits in (first.to_bits()..=last.to_bits()).step_by(STRIDE).chain([last.to_bits()]) {
             let x = f32::from_bits(bits);
             let error = error_in_ulp(function(x), exact(f64::from(x)));
@@ -232,9 +218,8 @@ mod tests {
 
     #[test]
     fn sine_and_cosine_are_accurate_all_around() {
-        let eighths = (0..8u32).flat_map(|eighth| {
-            (0..1000).map(move |step| (eighth << 29).wrapping_add(step).wrapping_sub(500))
-        });
+        let eighths =
+            (0..8u32).flat_map(|eighth| (0..1000).map(move |step| (eighth << 29).wrapping_add(step).wrapping_sub(500)));
         for turn in (0..=u32::MAX).step_by(STRIDE).chain(eighths) {
             // Reduced first: near whole quarters the f64 functions would see the rounding of their argument.
             let quarter = turn.wrapping_add(1 << 29) >> 30;
@@ -249,9 +234,7 @@ mod tests {
 
     #[test]
     fn sine_and_cosine_of_whole_quarters_are_exact() {
-        for (quarter, expected) in
-            [(0.0, 1.0), (1.0, 0.0), (0.0, -1.0), (-1.0, 0.0)].into_iter().enumerate()
-        {
+        for (quarter, expected) in [(0.0, 1.0), (1.0, 0.0), (0.0, -1.0), (-1.0, 0.0)].into_iter().enumerate() {
             assert_eq!(sin_cos_turn((quarter as u32) << 30), expected);
         }
     }
@@ -282,12 +265,8 @@ mod tests {
             isa.run(AllFunctions(&numbers, &mut found));
             for ((&bits, found), expected) in numbers.iter().zip(found).zip(&expected) {
                 for (found, &expected) in found.into_iter().zip(expected) {
-                    let both_nan =
-                        f32::from_bits(found).is_nan() && f32::from_bits(expected).is_nan();
-                    assert!(
-                        found == expected || both_nan,
-                        "{isa:?} at {bits:#x}: {found:#x}, not {expected:#x}"
-                    );
+                    let both_nan = f32::from_bits(found).is_nan() && f32::from_bits(expected).is_nan();
+                    assert!(found == expected || both_nan, "{isa:?} at {bits:#x}: {found:#x}, not {expected:#x}");
                 }
             }
         }

@@ -2,8 +2,14 @@
 //!
 //! A kernel is a struct of its arguments; [`Isa::run`] compiles and runs it for an instruction set.
 
+#![allow(clippy::inline_always, reason = "only what is inlined into an instruction set's entry is compiled for it")]
+#![allow(clippy::needless_range_loop, reason = "one index into several arrays of lanes is what becomes a vector")]
+#![allow(clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "offsets of one position around the border")]
+
 pub mod isa;
 pub mod lanes;
+pub mod team;
+pub mod aligned;
 pub mod math;
 pub mod normal;
 pub mod geometry;
@@ -15,5 +21,7 @@ pub mod normalise;
 pub mod resample;
 pub mod softmax;
 
+pub use aligned::Aligned;
 pub use isa::Isa;
 pub use isa::Kernel;
+pub use team::Team;

@@ -4,11 +4,6 @@
 //! M. E. Muller, "A note on the generation of random normal deviates" (1958). Box–Muller is chosen over the ziggurat
 //! because it has no branches: every lane does the same work.
 
-#![allow(
-    clippy::inline_always,
-    reason = "only inlined code is compiled for the caller's instruction set"
-)]
-
 use super::Kernel;
 use super::lanes::Lanes;
 use super::math;
@@ -158,10 +153,8 @@ mod tests {
         for group in values.as_chunks::<GROUP>().0 {
             let (radius_bits, turns) = (step(&mut state), step(&mut state));
             for lane in 0..GENERATORS {
-                let radius =
-                    (-2.0 * ((f64::from(radius_bits[lane]) + 0.5) / 4_294_967_296.0).ln()).sqrt();
-                let (sin, cos) =
-                    (std::f64::consts::TAU * f64::from(turns[lane]) / 4_294_967_296.0).sin_cos();
+                let radius = (-2.0 * ((f64::from(radius_bits[lane]) + 0.5) / 4_294_967_296.0).ln()).sqrt();
+                let (sin, cos) = (std::f64::consts::TAU * f64::from(turns[lane]) / 4_294_967_296.0).sin_cos();
                 // Near a uniform of 1 its rounding moves −ln by 2⁻²⁵ absolutely, hence the second term.
                 let tolerance = 4e-7 * radius + 4e-8 / radius;
                 assert!((f64::from(group[lane]) - radius * cos).abs() < tolerance);

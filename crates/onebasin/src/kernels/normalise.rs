@@ -67,7 +67,7 @@ impl Kernel for FrnForward<'_> {
             if y < tau[lane] { tau[lane] } else { y }
         };
         for row in 0..plane.height {
-            let range = plane.at(row as isize, 0)..plane.at(row as isize, plane.width as isize);
+            let range = plane.at(row, 0)..plane.at(row, plane.width);
             let x = positions(&self.x[range.clone()]);
             let out = positions_mut(&mut self.out[range.clone()]);
             match (self.residual, self.relu) {
@@ -139,7 +139,7 @@ impl Kernel for FrnBackward<'_> {
         let mut passed = [[0.0; BLOCK]; 2];
         let mut all = [[0.0; BLOCK]; 2];
         for row in 0..plane.height {
-            let range = plane.at(row as isize, 0)..plane.at(row as isize, plane.width as isize);
+            let range = plane.at(row, 0)..plane.at(row, plane.width);
             let x = positions(&self.x[range.clone()]);
             let dy = positions(&self.dy[range.clone()]);
             let dx = positions_mut(&mut self.dx[range]);
@@ -159,7 +159,7 @@ impl Kernel for FrnBackward<'_> {
         let product: Position = std::array::from_fn(|lane| products[0][lane] + products[1][lane]);
         let pull: Position = std::array::from_fn(|lane| product[lane] / count * inverse[lane]);
         for row in 0..plane.height {
-            let range = plane.at(row as isize, 0)..plane.at(row as isize, plane.width as isize);
+            let range = plane.at(row, 0)..plane.at(row, plane.width);
             let x = positions(&self.x[range.clone()]);
             for (dx, x) in positions_mut(&mut self.dx[range]).iter_mut().zip(x) {
                 for lane in 0..BLOCK {
@@ -230,7 +230,7 @@ impl Kernel for LayerNormForward<'_> {
         let mut moments = self.moments.iter_mut();
         for row in 0..plane.height {
             for column in 0..plane.width {
-                let at = plane.at(row as isize, column as isize);
+                let at = plane.at(row, column);
                 let mut sum = [0.0; BLOCK];
                 for block in 0..=last {
                     let x = position(self.x, block * plane.block() + at);
@@ -314,7 +314,7 @@ impl Kernel for LayerNormBackward<'_> {
         let mut moments = self.moments.iter();
         for row in 0..plane.height {
             for column in 0..plane.width {
-                let at = plane.at(row as isize, column as isize);
+                let at = plane.at(row, column);
                 let [mean, inverse] = *moments.next().expect("a pair for each position");
                 let mut sum = [0.0; BLOCK];
                 let mut product = [0.0; BLOCK];

@@ -105,7 +105,7 @@ impl Kernel for WeightGradient<'_> {
                             images: self.images,
                             rows: high - low,
                             columns,
-                            x: self.x.as_ptr().add(input_block * from.block() + from.at(x_row, x_column)),
+                            x: self.x.as_ptr().add(input_block * from.block() + from.around(x_row, x_column)),
                             x_image: blocks(inputs) * from.block(),
                             x_row: stride * from.row(),
                             x_step: stride * BLOCK,
@@ -115,7 +115,7 @@ impl Kernel for WeightGradient<'_> {
                         let rows = (tap * inputs + input_block * BLOCK - first_input) * units;
                         let count = depth(inputs, input_block);
                         let dy = |unit_block: usize, column: isize| {
-                            self.dy.as_ptr().add(unit_block * to.block() + to.at(low as isize, column))
+                            self.dy.as_ptr().add(unit_block * to.block() + to.around(low as isize, column))
                         };
                         let mut unit_block = 0;
                         while unit_block < blocks(units) {
@@ -143,15 +143,26 @@ impl Kernel for WeightGradient<'_> {
                                 positions.inputs::<V, 3>(count, vectors);
                                 unit_block += 3;
                             } else if V::LANES == BLOCK {
-                                let vectors =
-                                    Vectors { dy: [dy(unit_block, start as isize)], gradient: [at], lanes: [lanes], input: units, load };
+                                let vectors = Vectors {
+                                    dy: [dy(unit_block, start as isize)],
+                                    gradient: [at],
+                                    lanes: [lanes],
+                                    input: units,
+                                    load,
+                                };
                                 positions.inputs::<V, 1>(count, vectors);
                                 unit_block += 1;
                             } else if V::LANES == 8 {
-                                positions.inputs::<V, 2>(count, within_block::<V, 2>(dy(unit_block, start as isize), at, lanes, units, load));
+                                positions.inputs::<V, 2>(
+                                    count,
+                                    within_block::<V, 2>(dy(unit_block, start as isize), at, lanes, units, load),
+                                );
                                 unit_block += 1;
                             } else {
-                                positions.inputs::<V, 4>(count, within_block::<V, 4>(dy(unit_block, start as isize), at, lanes, units, load));
+                                positions.inputs::<V, 4>(
+                                    count,
+                                    within_block::<V, 4>(dy(unit_block, start as isize), at, lanes, units, load),
+                                );
                                 unit_block += 1;
                             }
                         }
@@ -164,7 +175,13 @@ impl Kernel for WeightGradient<'_> {
 
 /// The vectors of one block of units on an instruction set with fewer than 16 lanes.
 #[inline(always)]
-unsafe fn within_block<V: Lanes, const N: usize>(dy: *const f32, gradient: *mut f32, lanes: usize, input: usize, load: bool) -> Vectors<N> {
+unsafe fn within_block<V: Lanes, const N: usize>(
+    dy: *const f32,
+    gradient: *mut f32,
+    lanes: usize,
+    input: usize,
+    load: bool,
+) -> Vectors<N> {
     Vectors {
         // SAFETY: a block has 16 lanes in `dy`; a vector with no lane in `gradient` is never touched.
         dy: std::array::from_fn(|n| unsafe { dy.add(n * V::LANES) }),

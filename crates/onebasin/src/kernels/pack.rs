@@ -7,6 +7,15 @@ use super::geometry::blocks;
 use super::geometry::depth;
 use super::lanes::BLOCK;
 
+/// Copies up to 16 values to the beginning of a block; a whole block without a call for its length.
+#[inline]
+fn copy(from: &[f32], block: &mut [f32]) {
+    match <&[f32; BLOCK]>::try_from(from) {
+        Ok(whole) => block.copy_from_slice(whole),
+        Err(_) => block[..from.len()].copy_from_slice(from),
+    }
+}
+
 /// Packs weights (kernel, kernel, inputs, units) of one block of units for the forward pass:
 /// (input blocks, taps, 16 inputs, 16 units). Values beyond the real inputs and units are left as they are.
 pub fn weights_forward(geometry: &Geometry, unit_block: usize, weights: &[f32], packed: &mut [f32]) {
@@ -18,7 +27,7 @@ pub fn weights_forward(geometry: &Geometry, unit_block: usize, weights: &[f32], 
             let tile = tiles.next().expect("one tile for each tap of each block");
             for input in 0..depth(inputs, block) {
                 let from = (tap * inputs + block * BLOCK + input) * units + unit_block * BLOCK;
-                tile[input * BLOCK..][..count].copy_from_slice(&weights[from..from + count]);
+                copy(&weights[from..from + count], &mut tile[input * BLOCK..][..BLOCK]);
             }
         }
     }
@@ -33,11 +42,32 @@ pub fn weights_backward(geometry: &Geometry, input_block: usize, weights: &[f32]
         let count = depth(units, block);
         for tap in (0..kernel * kernel).rev() {
             let tile = tiles.next().expect("one tile for each tap of each block");
-            for input in 0..depth(inputs, input_block) {
-                let from = (tap * inputs + input_block * BLOCK + input) * units + block * BLOCK;
-                for (unit, weight) in weights[from..from + count].iter().enumerate() {
+            let first = (tap * inputs + input_block * BLOCK) * units + block * BLOCK;
+            let inputs_here = depth(inputs, input_block);
+            if count == BLOCK && inputs_here == BLOCK {
+                transpose(&weights[first..], units, tile);
+                continue;
+            }
+            for input in 0..inputs_here {
+                for (unit, weight) in weights[first + input * units..][..count].iter().enumerate() {
                     tile[unit * BLOCK + input] = *weight;
                 }
+            }
+        }
+    }
+}
+
+/// Transposes a 16x16 square whose rows are `stride` apart; in quarters of four, which the compiler shuffles.
+#[inline]
+fn transpose(from: &[f32], stride: usize, to: &mut [f32]) {
+    for rows in (0..BLOCK).step_by(4) {
+        for columns in (0..BLOCK).step_by(4) {
+            let square: [[f32; 4]; 4] = std::array::from_fn(|row| {
+                from[(rows + row) * stride + columns..][..4].try_into().expect("four values")
+            });
+            for column in 0..4 {
+                let turned = [square[0][column], square[1][column], square[2][column], square[3][column]];
+                to[(columns + column) * BLOCK + rows..][..4].copy_from_slice(&turned);
             }
         }
     }
@@ -62,7 +92,7 @@ fn for_each_run(plane: Plane, channels: usize, mut copy: impl FnMut(usize, usize
     for row in 0..plane.height {
         for column in 0..plane.width {
             let plain = (row * plane.width + column) * channels;
-            let inside = plane.at(row as isize, column as isize);
+            let inside = plane.at(row, column);
             for block in 0..blocks(channels) {
                 copy(plain + block * BLOCK, block * plane.block() + inside, depth(channels, block));
             }
@@ -74,6 +104,6 @@ fn for_each_run(plane: Plane, channels: usize, mut copy: impl FnMut(usize, usize
 pub fn vectors_block(features: usize, block: usize, vectors: &[f32], blocked: &mut [f32]) {
     let count = depth(features, block);
     for (vector, lanes) in vectors.chunks_exact(features).zip(blocked.chunks_exact_mut(BLOCK)) {
-        lanes[..count].copy_from_slice(&vector[block * BLOCK..][..count]);
+        copy(&vector[block * BLOCK..][..count], lanes);
     }
 }

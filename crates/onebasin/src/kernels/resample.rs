@@ -11,7 +11,7 @@ use super::lanes::Lanes;
 /// The four positions under a 2x2 window, in reading order.
 #[inline(always)]
 fn window(from: Plane, row: usize, column: usize) -> [usize; 4] {
-    let corner = from.at(2 * row as isize, 2 * column as isize);
+    let corner = from.at(2 * row, 2 * column);
     [corner, corner + BLOCK, corner + from.row(), corner + from.row() + BLOCK]
 }
 
@@ -55,7 +55,7 @@ impl Kernel for PoolForward<'_> {
         for row in 0..self.to.height {
             for column in 0..self.to.width {
                 let values = window(self.from, row, column).map(|offset| read(self.x, offset));
-                let at = self.to.at(row as isize, column as isize);
+                let at = self.to.at(row, column);
                 for lane in 0..BLOCK {
                     self.out[at + lane] = if self.maximum {
                         values[first_largest(&values, lane)][lane]
@@ -94,7 +94,7 @@ impl Kernel for PoolBackward<'_> {
             for column in 0..self.to.width {
                 let offsets = window(self.from, row, column);
                 let values = offsets.map(|offset| read(self.x, offset));
-                let dy = read(self.dy, self.to.at(row as isize, column as isize));
+                let dy = read(self.dy, self.to.at(row, column));
                 for lane in 0..BLOCK {
                     if self.maximum {
                         self.dx[offsets[first_largest(&values, lane)] + lane] = dy[lane];
@@ -131,8 +131,8 @@ fn for_each_copied(from: Plane, to: Plane, stride: usize, channels: usize, mut v
     for block in 0..blocks(channels) {
         for row in 0..to.height {
             for column in 0..to.width {
-                let inner = block * from.block() + from.at((row * stride) as isize, (column * stride) as isize);
-                let outer = block * to.block() + to.at(row as isize, column as isize);
+                let inner = block * from.block() + from.at(row * stride, column * stride);
+                let outer = block * to.block() + to.at(row, column);
                 visit(inner, outer, depth(channels, block));
             }
         }
@@ -158,7 +158,7 @@ pub fn mean_backward(plane: Plane, dy: &[f32], dx: &mut [f32]) {
     let scale = 1.0 / (plane.height * plane.width) as f32;
     let share: Position = std::array::from_fn(|lane| dy[lane] * scale);
     for row in 0..plane.height {
-        let range = plane.at(row as isize, 0)..plane.at(row as isize, plane.width as isize);
+        let range = plane.at(row, 0)..plane.at(row, plane.width);
         for position in dx[range].as_chunks_mut::<BLOCK>().0 {
             *position = share;
         }
@@ -177,7 +177,7 @@ pub fn for_each_feature(
     let mut feature = 0;
     for row in 0..plane.height {
         for column in 0..plane.width {
-            let at = plane.at(row as isize, column as isize);
+            let at = plane.at(row, column);
             for channel in 0..channels {
                 visit(
                     channel / BLOCK * plane.block() + at + channel % BLOCK,

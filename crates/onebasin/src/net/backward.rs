@@ -9,6 +9,7 @@ use super::shard::Call;
 use super::shard::Shard;
 use super::shard::buffer_len;
 use crate::arch::Activation;
+use crate::kernels::Aligned;
 use crate::kernels::convolve::Convolve;
 use crate::kernels::elementwise::AddTo;
 use crate::kernels::elementwise::Slope;
@@ -32,7 +33,8 @@ impl Shard {
         let plan = call.plan;
         let slot = plan.slots[plan.logits()];
         if with_gradient && self.gradients.is_empty() {
-            self.gradients = plan.gradients.iter().map(|slot| vec![0.0; buffer_len(slot, plan.capacity)]).collect();
+            self.gradients =
+                plan.gradients.iter().map(|slot| Aligned::zeros(buffer_len(slot, plan.capacity))).collect();
         }
         let buffer = plan.gradient_of[plan.logits()].expect("the logits have a gradient");
         call.isa.run(LogSoftmax {
@@ -87,7 +89,7 @@ impl Shard {
         let block_len = slot.plane.block();
         if slot.is_vectors() {
             let used = self.images * BLOCK;
-            call.sharing.chunk_pairs((dy, block_len), (bias, BLOCK), |block, dy, bias| {
+            call.team.chunk_pairs((dy, block_len), (bias, BLOCK), |block, dy, bias| {
                 let out = &out[block * block_len..][..used];
                 call.isa.run(SlopeAndBias { slope, out, gradient: &mut dy[..used], bias });
             });
@@ -113,14 +115,22 @@ impl Shard {
         }
     }
 
-    fn product(&mut self, call: Call<'_>, step: &Step, product: &Product, dy: &[f32], gradient: &mut [f32], fresh: bool) {
+    fn product(
+        &mut self,
+        call: Call<'_>,
+        step: &Step,
+        product: &Product,
+        dy: &[f32],
+        gradient: &mut [f32],
+        fresh: bool,
+    ) {
         let (from, to) = (call.plan.slots[step.x], call.plan.slots[step.out]);
         let geometry = &product.geometry;
         let x = &self.values[step.x];
         let weight_gradient = &mut gradient[product.weight.clone()];
         let input_blocks = blocks(from.channels);
         if to.is_vectors() {
-            call.sharing.chunks(weight_gradient, INPUT_BLOCKS * BLOCK * to.channels, |chunk, gradient| {
+            call.team.chunks(weight_gradient, INPUT_BLOCKS * BLOCK * to.channels, |chunk, gradient| {
                 let first = chunk * INPUT_BLOCKS;
                 call.isa.run(WeightGradient {
                     geometry,
@@ -155,8 +165,8 @@ impl Shard {
         let dx = &mut self.gradients[buffer];
         if to.is_vectors() {
             let columns = self.images;
-            let share = call.sharing.share(input_blocks).next_multiple_of(2);
-            call.sharing.chunks(dx, share * from.plane.block(), |chunk, out| {
+            let share = call.team.share(input_blocks).next_multiple_of(2);
+            call.team.chunks(dx, share * from.plane.block(), |chunk, out| {
                 let first = chunk * share;
                 call.isa.run(Convolve {
                     pass: &product.backward[0],
@@ -207,7 +217,9 @@ impl Shard {
                 let ranges = [gamma.params.clone(), beta.params.clone(), tau.params.clone()];
                 let sums = gradient.get_disjoint_mut(ranges).expect("tensors do not overlap");
                 if fresh {
-                    sums.into_iter().for_each(|sums| sums.fill(0.0));
+                    for sums in sums {
+                        sums.fill(0.0);
+                    }
                 }
                 for index in 0..self.images * blocks(to.channels) {
                     let block = index % blocks(to.channels);

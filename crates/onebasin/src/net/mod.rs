@@ -9,24 +9,22 @@ mod backward;
 mod packed;
 mod plan;
 mod shard;
-mod workers;
 
 use crate::arch::Arch;
 use crate::arch::Shape;
 use crate::error::Error;
 use crate::error::Result;
+use crate::kernels::Aligned;
 use crate::kernels::Isa;
+use crate::kernels::Team;
 use crate::kernels::elementwise::AddTo;
 use crate::params::Params;
 use packed::Packed;
 use plan::Plan;
-use rayon::prelude::*;
 use shard::Call;
 use shard::Shard;
 use std::sync::Arc;
 use std::sync::Mutex;
-use workers::Sharing;
-use workers::Workers;
 
 /// Vectors in one shard of a network of dense layers, at most.
 const MOST_VECTORS: usize = 1024;
@@ -68,13 +66,15 @@ pub struct Hidden<'a> {
 pub struct Net {
     arch: Arch,
     isa: Isa,
-    workers: Workers,
+    team: Team,
+    /// For work inside a shard that is itself one of several.
+    alone: Team,
     plan: Plan,
     packed: Packed,
     /// Shards not in use.
     shards: Mutex<Vec<Shard>>,
     /// Gradients of the parts of a batch.
-    parts: Vec<Vec<f32>>,
+    parts: Vec<Aligned>,
     /// Log-likelihood of each image.
     log_likelihoods: Vec<f64>,
 }
@@ -87,6 +87,9 @@ impl Net {
 
     /// A network on a given instruction set, which must be one of [`Isa::available`].
     pub fn on(isa: Isa, arch: &Arch, threads: usize) -> Result<Self> {
+        if threads == 0 {
+            return Err(Error::Zero { what: "the number of threads".to_owned() });
+        }
         let plan = Plan::new(arch, 1);
         let plan = if plan.is_dense() {
             plan
@@ -97,7 +100,8 @@ impl Net {
         Ok(Self {
             arch: arch.clone(),
             isa,
-            workers: Workers::new(threads)?,
+            team: Team::new(threads).map_err(|error| Error::Threads { threads, reason: error.to_string() })?,
+            alone: Team::alone(),
             plan,
             packed: Packed::default(),
             shards: Mutex::new(Vec::new()),
@@ -125,13 +129,10 @@ impl Net {
         }
         self.prepare(params, count, false);
         let (image_len, capacity) = (self.arch.input().len(), self.plan.capacity);
-        let this = &*self;
-        self.workers.run(|sharing| {
-            this.for_each_shard(sharing, logits, capacity * classes, |call, shard, index, logits| {
-                let images = part_of(images, image_len, index, capacity);
-                shard.forward(call, images, images.len() / image_len, false);
-                shard.logits(call.plan, logits);
-            });
+        self.for_each_shard(logits, capacity * classes, |call, shard, index, logits| {
+            let images = part_of(images, image_len, index, capacity);
+            shard.forward(call, images, images.len() / image_len, false);
+            shard.logits(call.plan, logits);
         });
         Ok(())
     }
@@ -142,13 +143,10 @@ impl Net {
         self.prepare(params, batch.labels.len(), false);
         let (image_len, capacity) = (self.arch.input().len(), self.plan.capacity);
         let mut values = std::mem::take(&mut self.log_likelihoods);
-        let this = &*self;
-        self.workers.run(|sharing| {
-            this.for_each_shard(sharing, &mut values, capacity, |call, shard, index, values| {
-                let images = part_of(batch.images, image_len, index, capacity);
-                shard.forward(call, images, values.len(), false);
-                shard.log_likelihood(call, part_of(batch.labels, 1, index, capacity), values, false);
-            });
+        self.for_each_shard(&mut values, capacity, |call, shard, index, values| {
+            let images = part_of(batch.images, image_len, index, capacity);
+            shard.forward(call, images, values.len(), false);
+            shard.log_likelihood(call, part_of(batch.labels, 1, index, capacity), values, false);
         });
         self.log_likelihoods = values;
         Ok(self.log_likelihoods.iter().sum())
@@ -166,63 +164,37 @@ impl Net {
         let parts = self.parts_of(count);
         let mut values = std::mem::take(&mut self.log_likelihoods);
         let mut sums = std::mem::take(&mut self.parts);
-        // The first part's gradient is written where the sum will be.
-        sums.resize_with(parts - 1, || vec![0.0; params.values().len()]);
+        sums.resize_with(parts, || Aligned::zeros(params.values().len()));
         let this = &*self;
-        self.workers.run(|sharing| {
-            // Whole shards in each part, so that all but the last shard are full.
-            let part_len = count.div_ceil(capacity).div_ceil(parts) * capacity;
-            let part = |index: usize, values: &mut [f64], gradient: &mut [f32], sharing: Sharing| {
-                let call = Call { isa: this.isa, plan: &this.plan, packed: &this.packed, sharing };
-                this.with_shard(|shard| {
-                    for (number, values) in values.chunks_mut(capacity).enumerate() {
-                        let first = index * part_len + number * capacity;
-                        let images = &batch.images[first * image_len..(first + values.len()) * image_len];
-                        shard.forward(call, images, values.len(), false);
-                        shard.log_likelihood(call, &batch.labels[first..first + values.len()], values, true);
-                        shard.backward(call, gradient, number == 0);
-                    }
-                });
-            };
-            let total = gradient.values_mut();
-            if parts == 1 {
-                part(0, &mut values, total, if this.plan.is_dense() { sharing } else { Sharing::Alone });
-                return;
-            }
-            let (first_values, other_values) = values.split_at_mut(part_len);
-            let used = other_values.len().div_ceil(part_len);
-            let others = |sums: &mut [Vec<f32>], other_values: &mut [f64]| match sharing {
-                Sharing::Alone => other_values
-                    .chunks_mut(part_len)
-                    .zip(sums)
-                    .enumerate()
-                    .for_each(|(index, (values, sum))| part(index + 1, values, sum, Sharing::Alone)),
-                Sharing::Among(_) => other_values
-                    .par_chunks_mut(part_len)
-                    .zip(sums)
-                    .enumerate()
-                    .with_max_len(1)
-                    .for_each(|(index, (values, sum))| part(index + 1, values, sum, Sharing::Alone)),
-            };
-            match sharing {
-                Sharing::Alone => {
-                    part(0, first_values, total, Sharing::Alone);
-                    others(&mut sums, other_values);
+        // Whole shards in each part, so that all but the last shard are full.
+        let part_len = count.div_ceil(capacity).div_ceil(parts) * capacity;
+        let part = |index: usize, values: &mut [f64], gradient: &mut [f32], team: &Team| {
+            let call = Call { isa: this.isa, plan: &this.plan, packed: &this.packed, team };
+            this.with_shard(|shard| {
+                for (number, values) in values.chunks_mut(capacity).enumerate() {
+                    let first = index * part_len + number * capacity;
+                    let images = &batch.images[first * image_len..(first + values.len()) * image_len];
+                    shard.forward(call, images, values.len(), false);
+                    shard.log_likelihood(call, &batch.labels[first..first + values.len()], values, true);
+                    shard.backward(call, gradient, number == 0);
                 }
-                Sharing::Among(_) => {
-                    rayon::join(
-                        || part(0, first_values, total, Sharing::Alone),
-                        || others(&mut sums, other_values),
-                    );
-                }
-            }
-            let share = sharing.share(total.len());
-            sharing.chunks(total, share, |index, total| {
-                for sum in &sums[..used] {
+            });
+        };
+        let total = gradient.values_mut();
+        if parts == 1 {
+            part(0, &mut values, total, &this.team);
+        } else {
+            this.team.chunk_pairs((&mut values, part_len), (&mut sums[..parts], 1), |index, values, sum| {
+                part(index, values, &mut sum[0], &this.alone);
+            });
+            let share = this.team.share(total.len());
+            this.team.chunks(total, share, |index, total| {
+                total.copy_from_slice(&sums[0][index * share..][..total.len()]);
+                for sum in &sums[1..parts] {
                     this.isa.run(AddTo { from: &sum[index * share..][..total.len()], to: total });
                 }
             });
-        });
+        }
         self.parts = sums;
         self.log_likelihoods = values;
         Ok(self.log_likelihoods.iter().sum())
@@ -234,28 +206,19 @@ impl Net {
         let count = self.check(params, images)?;
         self.prepare(params, count, false);
         let (image_len, capacity) = (self.arch.input().len(), self.plan.capacity);
-        let wave = if self.plan.is_dense() { 1 } else { self.workers.threads() };
+        let wave = if self.plan.is_dense() { 1 } else { self.team.threads() };
         let this = &*self;
         let mut shards: Vec<Shard> = (0..wave).map(|_| this.take_shard()).collect();
         for first in (0..count).step_by(wave * capacity) {
             let images = &images[first * image_len..((first + wave * capacity).min(count)) * image_len];
-            this.workers.run(|sharing| {
-                let run = |index: usize, shard: &mut Shard, sharing: Sharing| {
-                    let images = part_of(images, image_len, index, capacity);
-                    let call = Call { isa: this.isa, plan: &this.plan, packed: &this.packed, sharing };
-                    shard.forward(call, images, images.len() / image_len, true);
-                };
-                let used = (images.len() / image_len).div_ceil(capacity);
-                match sharing {
-                    _ if wave == 1 => run(0, &mut shards[0], sharing),
-                    Sharing::Alone => unreachable!("one thread makes waves of one shard"),
-                    Sharing::Among(_) => shards[..used]
-                        .par_iter_mut()
-                        .enumerate()
-                        .for_each(|(index, shard)| run(index, shard, Sharing::Alone)),
-                }
-            });
             let used = (images.len() / image_len).div_ceil(capacity);
+            let inner = if wave == 1 { &this.team } else { &this.alone };
+            let call = Call { isa: this.isa, plan: &this.plan, packed: &this.packed, team: inner };
+            let outer = if wave == 1 { &this.alone } else { &this.team };
+            outer.chunks(&mut shards[..used], 1, |index, shard| {
+                let images = part_of(images, image_len, index, capacity);
+                shard[0].forward(call, images, images.len() / image_len, true);
+            });
             for (number, shard) in shards[..used].iter().enumerate() {
                 for (index, ((_, node), recorded)) in this.arch.hidden().zip(&shard.recorded).enumerate() {
                     visit(Hidden {
@@ -326,8 +289,7 @@ impl Net {
             }
         }
         self.log_likelihoods.resize(count, 0.0);
-        let (packed, plan, workers) = (&mut self.packed, &self.plan, &self.workers);
-        workers.run(|sharing| packed.fill(plan, params.values(), with_backward, sharing));
+        self.packed.fill(&self.plan, params.values(), with_backward, &self.team);
     }
 
     /// In how many parts the gradient of a batch is summed.
@@ -356,14 +318,13 @@ impl Net {
     /// Calls `work` for every shard with its number and its chunk of `out`.
     fn for_each_shard<T: Send>(
         &self,
-        sharing: Sharing,
         out: &mut [T],
         chunk: usize,
         work: impl Fn(Call<'_>, &mut Shard, usize, &mut [T]) + Sync,
     ) {
         // Dense layers share the inside of a shard among threads; images share the shards.
-        let (outer, inner) = if self.plan.is_dense() { (Sharing::Alone, sharing) } else { (sharing, Sharing::Alone) };
-        let call = Call { isa: self.isa, plan: &self.plan, packed: &self.packed, sharing: inner };
+        let (outer, inner) = if self.plan.is_dense() { (&self.alone, &self.team) } else { (&self.team, &self.alone) };
+        let call = Call { isa: self.isa, plan: &self.plan, packed: &self.packed, team: inner };
         outer.chunks(out, chunk, |index, out| self.with_shard(|shard| work(call, shard, index, out)));
     }
 }

@@ -5,7 +5,8 @@ use super::plan::Plan;
 use super::plan::Product;
 use super::plan::Reach;
 use super::plan::Task;
-use super::workers::Sharing;
+use crate::kernels::Aligned;
+use crate::kernels::Team;
 use crate::kernels::geometry::TILE;
 use crate::kernels::geometry::blocks;
 use crate::kernels::pack;
@@ -15,11 +16,11 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(super) struct Packed {
     /// (unit blocks, input blocks, taps, 16 inputs, 16 units) for each product.
-    pub(super) forward: Vec<f32>,
+    pub(super) forward: Aligned,
     /// (input blocks, unit blocks, mirrored taps, 16 units, 16 inputs) for each product.
-    pub(super) backward: Vec<f32>,
+    pub(super) backward: Aligned,
     /// Biases and normalisation parameters.
-    pub(super) padded: Vec<f32>,
+    pub(super) padded: Aligned,
 }
 
 /// Floats of packed weights for each output block: forward, `outputs` are the units; backward, the inputs.
@@ -29,11 +30,13 @@ pub(super) fn weight_block(product: &Product, inputs: usize) -> usize {
 
 impl Packed {
     /// Packs what the forward pass reads and, if `with_backward`, what the backward pass reads.
-    pub(super) fn fill(&mut self, plan: &Plan, params: &[f32], with_backward: bool, sharing: Sharing) {
-        self.forward.resize(plan.packed_len, 0.0);
-        self.padded.resize(plan.padded_len, 0.0);
-        if with_backward {
-            self.backward.resize(plan.packed_len, 0.0);
+    pub(super) fn fill(&mut self, plan: &Plan, params: &[f32], with_backward: bool, team: &Team) {
+        if self.forward.is_empty() {
+            self.forward = Aligned::zeros(plan.packed_len);
+            self.padded = Aligned::zeros(plan.padded_len);
+        }
+        if with_backward && self.backward.is_empty() {
+            self.backward = Aligned::zeros(plan.packed_len);
         }
         for step in &plan.steps {
             match &step.task {
@@ -41,12 +44,12 @@ impl Packed {
                     let geometry = &product.geometry;
                     let weights = &params[product.weight.clone()];
                     let forward = &mut self.forward[product.packed.clone()];
-                    sharing.chunks(forward, weight_block(product, geometry.inputs), |block, packed| {
+                    team.chunks(forward, weight_block(product, geometry.inputs), |block, packed| {
                         pack::weights_forward(geometry, block, weights, packed);
                     });
                     if with_backward && step.x_reach != Reach::Nowhere {
                         let backward = &mut self.backward[product.packed.clone()];
-                        sharing.chunks(backward, weight_block(product, geometry.units), |block, packed| {
+                        team.chunks(backward, weight_block(product, geometry.units), |block, packed| {
                             pack::weights_backward(geometry, block, weights, packed);
                         });
                     }

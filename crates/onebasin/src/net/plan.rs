@@ -190,7 +190,11 @@ impl Planner<'_> {
             Op::Input => {
                 // If the images are flattened at once, they are vectors from the beginning.
                 let flat = matches!(self.arch.nodes()[1].op, Op::Flatten);
-                self.slot(if flat { Slot { channels: node.shape.len(), plane: self.vectors() } } else { self.shape(node) })
+                self.slot(if flat {
+                    Slot { channels: node.shape.len(), plane: self.vectors() }
+                } else {
+                    self.shape(node)
+                })
             }
             Op::Flatten if self.plan.slots[x].is_vectors() => x,
             Op::Flatten => self.step(Task::Flatten, node, x),
@@ -204,8 +208,7 @@ impl Planner<'_> {
             }
             Op::LayerNorm { gamma, beta } => {
                 let statistics = self.statistics(2 * node.shape.height * node.shape.width);
-                let task =
-                    Task::LayerNorm { gamma: self.channelwise(gamma), beta: self.channelwise(beta), statistics };
+                let task = Task::LayerNorm { gamma: self.channelwise(gamma), beta: self.channelwise(beta), statistics };
                 self.step(task, node, x)
             }
             Op::Frn { gamma, beta, tau } => {
@@ -291,17 +294,19 @@ impl Planner<'_> {
         Channelwise { padded: start..self.plan.padded_len, params }
     }
 
-    fn product(&mut self, node: &Node, x: usize, kernel: usize, stride: usize, weight: usize, bias: Option<usize>) -> Task {
+    fn product(
+        &mut self,
+        node: &Node,
+        x: usize,
+        kernel: usize,
+        stride: usize,
+        weight: usize,
+        bias: Option<usize>,
+    ) -> Task {
         let from = self.plan.slots[x];
         let to = self.shape(node);
-        let geometry = Geometry {
-            kernel,
-            stride,
-            inputs: from.channels,
-            units: to.channels,
-            from: from.plane,
-            to: to.plane,
-        };
+        let geometry =
+            Geometry { kernel, stride, inputs: from.channels, units: to.channels, from: from.plane, to: to.plane };
         let start = self.plan.packed_len;
         self.plan.packed_len += geometry.tiles() * TILE;
         let bias = bias.map(|tensor| self.channelwise(tensor));

@@ -7,9 +7,10 @@ use super::plan::Product;
 use super::plan::Slot;
 use super::plan::Step;
 use super::plan::Task;
-use super::workers::Sharing;
 use crate::arch::Activation;
+use crate::kernels::Aligned;
 use crate::kernels::Isa;
+use crate::kernels::Team;
 use crate::kernels::convolve::Convolve;
 use crate::kernels::elementwise::Relu;
 use crate::kernels::elementwise::Tanh;
@@ -28,7 +29,7 @@ pub(super) struct Call<'a> {
     pub(super) isa: Isa,
     pub(super) plan: &'a Plan,
     pub(super) packed: &'a Packed,
-    pub(super) sharing: Sharing,
+    pub(super) team: &'a Team,
 }
 
 /// Buffers for one shard; borders and padding are zero from the beginning and are never written.
@@ -36,9 +37,9 @@ pub(super) struct Call<'a> {
 pub(super) struct Shard {
     /// Images in use.
     pub(super) images: usize,
-    pub(super) values: Vec<Vec<f32>>,
+    pub(super) values: Vec<Aligned>,
     /// Allocated by the first backward pass.
-    pub(super) gradients: Vec<Vec<f32>>,
+    pub(super) gradients: Vec<Aligned>,
     pub(super) statistics: Vec<Vec<f32>>,
     /// Room for one image's logits and for padded sums.
     pub(super) scratch: Vec<f32>,
@@ -61,7 +62,7 @@ pub(super) fn buffer_len(slot: &Slot, capacity: usize) -> usize {
 impl Shard {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
-            values: plan.slots.iter().map(|slot| vec![0.0; buffer_len(slot, plan.capacity)]).collect(),
+            values: plan.slots.iter().map(|slot| Aligned::zeros(buffer_len(slot, plan.capacity))).collect(),
             statistics: plan.statistics.iter().map(|floats| vec![0.0; floats * plan.capacity]).collect(),
             scratch: vec![0.0; 2 * plan.slots.iter().map(|slot| blocks(slot.channels) * BLOCK).max().unwrap_or(0)],
             ..Self::default()
@@ -95,7 +96,7 @@ impl Shard {
         let slot = call.plan.slots[0];
         let count = self.images;
         if slot.is_vectors() {
-            call.sharing.chunks(&mut self.values[0], slot.plane.block(), |block, blocked| {
+            call.team.chunks(&mut self.values[0], slot.plane.block(), |block, blocked| {
                 pack::vectors_block(slot.channels, block, images, &mut blocked[..count * BLOCK]);
             });
         } else {
@@ -207,7 +208,7 @@ impl Shard {
             self.recorded.resize_with(call.plan.hidden.len(), Recorded::default);
             unpack_into(slot, out, self.images, &mut self.recorded[hidden].before);
         }
-        call.sharing.chunks(out, slot.plane.block(), |_, values| match activation {
+        call.team.chunks(out, slot.plane.block(), |_, values| match activation {
             Activation::Relu => call.isa.run(Relu { values }),
             Activation::Tanh => call.isa.run(Tanh { values }),
         });
@@ -224,8 +225,8 @@ fn dense(call: Call<'_>, product: &Product, images: usize, x: &[f32], out: &mut 
     let padded_bias = &call.packed.padded[product.padded_bias.clone()];
     let weight_block = weight_block(product, geometry.inputs);
     // Kernels take two blocks at a time.
-    let share = call.sharing.share(blocks(geometry.units)).next_multiple_of(2);
-    call.sharing.chunks(out, share * geometry.to.block(), |chunk, out| {
+    let share = call.team.share(blocks(geometry.units)).next_multiple_of(2);
+    call.team.chunks(out, share * geometry.to.block(), |chunk, out| {
         let first = chunk * share;
         let count = share.min(blocks(geometry.units) - first);
         call.isa.run(Convolve {

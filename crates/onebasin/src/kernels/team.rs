@@ -1,0 +1,354 @@
+//! Threads that share the parts of one computation with the thread that asks for it.
+//!
+//! A general pool was measured first (rayon): its workers sleep between the short parallel regions of a network,
+//! and waking them costs more than the region; where the kernel wakes a thread on the core of its waker, two
+//! workers even shared one core. Here the caller works too, and helpers wait awake for a moment.
+
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+/// Looks at the state before a helper goes to sleep: some tens of microseconds.
+const LOOKS: u32 = 20_000;
+/// Looks before a waiting thread offers its core to others.
+const EAGER_LOOKS: u32 = 2_000;
+
+/// A fixed number of threads, the caller's included.
+#[derive(Debug)]
+pub struct Team {
+    shared: Arc<Shared>,
+    helpers: Vec<JoinHandle<()>>,
+    /// Held while a computation is shared; a nested one is done by its caller alone.
+    in_use: Mutex<()>,
+}
+
+/// A computation: its parts are numbered, and whoever comes takes the next number.
+#[derive(Clone, Copy)]
+struct Job {
+    work: NonNull<dyn Fn(usize) + Sync>,
+    count: usize,
+}
+
+/// What the caller and its helpers share.
+///
+/// `state` holds the number of the job (upper half), whether it is open to helpers (`OPEN`), and how many are
+/// inside. A helper enters only an open job, and the caller leaves only when it is closed and nobody is inside:
+/// so `job` is never touched while somebody may read it, and `work` outlives its use.
+struct Shared {
+    state: AtomicU64,
+    job: Mutex<Option<Job>>,
+    next: AtomicUsize,
+    asleep: AtomicUsize,
+    panicked: AtomicBool,
+    stopped: AtomicBool,
+}
+
+const OPEN: u64 = 1 << 31;
+const INSIDE: u64 = OPEN - 1;
+const NUMBER: u32 = 32;
+
+// SAFETY: the pointer in a job is to something that is Sync, and is followed only while its owner waits.
+unsafe impl Send for Job {}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl Team {
+    /// A team of `threads`, or the reason why one could not be started. One thread is the caller alone.
+    pub fn new(threads: usize) -> std::io::Result<Self> {
+        let mut team = Self::alone();
+        for index in 1..threads {
+            let shared = Arc::clone(&team.shared);
+            let helper = std::thread::Builder::new().name(format!("onebasin {index}")).spawn(move || shared.help());
+            // If this fails, dropping the team stops those already there.
+            team.helpers.push(helper?);
+        }
+        Ok(team)
+    }
+
+    /// The caller and nobody else.
+    pub fn alone() -> Self {
+        let shared = Shared {
+            state: AtomicU64::new(0),
+            job: Mutex::new(None),
+            next: AtomicUsize::new(0),
+            asleep: AtomicUsize::new(0),
+            panicked: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+        };
+        Self { shared: Arc::new(shared), helpers: Vec::new(), in_use: Mutex::new(()) }
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.helpers.len() + 1
+    }
+
+    /// How many of `count` equal units of work to put into one part: two parts for each thread, for balance.
+    pub fn share(&self, count: usize) -> usize {
+        if self.helpers.is_empty() { count.max(1) } else { count.div_ceil(2 * self.threads()).max(1) }
+    }
+
+    /// Calls `work` with every number below `count`, each once, on any of the threads, and waits for all.
+    ///
+    /// # Panics
+    /// If `work` does.
+    pub fn for_each(&self, count: usize, work: impl Fn(usize) + Sync) {
+        let lock = if self.helpers.is_empty() || count < 2 { None } else { self.in_use.try_lock().ok() };
+        if lock.is_none() {
+            (0..count).for_each(work);
+            return;
+        }
+        let work: &(dyn Fn(usize) + Sync) = &work;
+        // SAFETY: only the lifetime changes. The pointer is followed by helpers inside the job, and `Session`
+        // does not let this function end, not even by a panic, before all have left.
+        let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
+        let shared = &*self.shared;
+        *shared.job.lock().expect(UNPOISONED) = Some(Job { work: NonNull::from(work), count });
+        shared.next.store(0, Ordering::Relaxed);
+        let session = Session(shared);
+        let number = (shared.state.load(Ordering::Relaxed) >> NUMBER).wrapping_add(1);
+        shared.state.store(number << NUMBER | OPEN, Ordering::SeqCst);
+        if shared.asleep.load(Ordering::SeqCst) > 0 {
+            self.helpers.iter().for_each(|helper| helper.thread().unpark());
+        }
+        shared.take_parts(count, work);
+        drop(session);
+        assert!(!shared.panicked.swap(false, Ordering::Relaxed), "a helper panicked");
+    }
+
+    /// Calls `work(index, chunk)` for every chunk of `len` values (the last may be shorter).
+    pub fn chunks<T: Send>(&self, values: &mut [T], len: usize, work: impl Fn(usize, &mut [T]) + Sync) {
+        let chunks = Chunks::new(values, len);
+        // SAFETY: `for_each` gives every number once.
+        self.for_each(chunks.count(), |index| work(index, unsafe { chunks.take(index) }));
+    }
+
+    /// Calls `work(index, chunk of the first, chunk of the second)` as long as both have one.
+    pub fn chunk_pairs<T: Send, U: Send>(
+        &self,
+        (first, first_len): (&mut [T], usize),
+        (second, second_len): (&mut [U], usize),
+        work: impl Fn(usize, &mut [T], &mut [U]) + Sync,
+    ) {
+        let (first, second) = (Chunks::new(first, first_len), Chunks::new(second, second_len));
+        // SAFETY: as above, for each of the two.
+        self.for_each(first.count().min(second.count()), |index| unsafe {
+            work(index, first.take(index), second.take(index));
+        });
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::SeqCst);
+        for helper in self.helpers.drain(..) {
+            helper.thread().unpark();
+            // A helper only ends by being told to, its panics are caught.
+            let _ = helper.join();
+        }
+    }
+}
+
+const UNPOISONED: &str = "nobody panics while setting or reading a job";
+
+/// The time during which helpers may be inside; its end waits for them.
+struct Session<'a>(&'a Shared);
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.0.state.fetch_and(!OPEN, Ordering::SeqCst);
+        let mut looks = 0;
+        while self.0.state.load(Ordering::Acquire) & INSIDE != 0 {
+            wait(&mut looks);
+        }
+    }
+}
+
+/// Waits a moment: busily at first, then leaving the core to others.
+fn wait(looks: &mut u32) {
+    *looks = looks.saturating_add(1);
+    if *looks < EAGER_LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
+}
+
+impl Shared {
+    fn take_parts(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return;
+            }
+            work(index);
+        }
+    }
+
+    /// A helper's life.
+    fn help(&self) {
+        let mut seen = 0;
+        loop {
+            let state = self.wait_for_job(seen);
+            if self.stopped.load(Ordering::SeqCst) {
+                return;
+            }
+            seen = state >> NUMBER;
+            // Enter, unless the job has been closed in the meantime.
+            let entered = self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| {
+                (now & OPEN != 0 && now >> NUMBER == seen).then_some(now + 1)
+            });
+            if entered.is_err() {
+                continue;
+            }
+            let job = self.job.lock().expect(UNPOISONED).expect("an open job is there");
+            // SAFETY: inside an open job the caller waits, so what the pointer leads to is alive.
+            let work = unsafe { job.work.as_ref() };
+            if catch_unwind(AssertUnwindSafe(|| self.take_parts(job.count, work))).is_err() {
+                self.panicked.store(true, Ordering::Relaxed);
+            }
+            self.state.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits for an open job with another number than `seen`, or the end.
+    fn wait_for_job(&self, seen: u64) -> u64 {
+        let mut looks = 0;
+        loop {
+            if let Some(state) = self.called(seen) {
+                return state;
+            }
+            wait(&mut looks);
+            if looks > LOOKS {
+                self.asleep.fetch_add(1, Ordering::SeqCst);
+                // Look once more: whoever opened a job before the line above has not seen us asleep.
+                if self.called(seen).is_none() {
+                    std::thread::park();
+                }
+                self.asleep.fetch_sub(1, Ordering::SeqCst);
+                looks = 0;
+            }
+        }
+    }
+
+    /// The state, if a helper that has seen job number `seen` is needed.
+    fn called(&self, seen: u64) -> Option<u64> {
+        let state = self.state.load(Ordering::SeqCst);
+        let open = state & OPEN != 0 && state >> NUMBER != seen;
+        (open || self.stopped.load(Ordering::SeqCst)).then_some(state)
+    }
+}
+
+/// A slice cut into chunks that different threads may take.
+struct Chunks<'a, T> {
+    start: *mut T,
+    total: usize,
+    len: usize,
+    borrowed: std::marker::PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: a chunk goes to one thread only, and its values may be sent there.
+unsafe impl<T: Send> Sync for Chunks<'_, T> {}
+
+impl<'a, T> Chunks<'a, T> {
+    fn new(values: &'a mut [T], len: usize) -> Self {
+        assert!(len > 0, "chunks have a length");
+        Self { start: values.as_mut_ptr(), total: values.len(), len, borrowed: std::marker::PhantomData }
+    }
+
+    fn count(&self) -> usize {
+        self.total.div_ceil(self.len)
+    }
+
+    /// Chunk number `index`.
+    ///
+    /// # Safety
+    /// Every number is taken at most once.
+    #[expect(clippy::mut_from_ref, reason = "different numbers are different parts of the slice")]
+    unsafe fn take(&self, index: usize) -> &mut [T] {
+        let first = index * self.len;
+        assert!(first < self.total);
+        // SAFETY: inside the slice, and disjoint from every other chunk.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(first), self.len.min(self.total - first)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_done_once_whatever_the_team() {
+        for threads in [1, 2, 7] {
+            let team = Team::new(threads).unwrap();
+            for count in [0, 1, 2, 3, 100, 1000] {
+                let mut values = vec![0u32; count];
+                team.chunks(&mut values, 3, |index, chunk| {
+                    for (offset, value) in chunk.iter_mut().enumerate() {
+                        *value += (3 * index + offset) as u32;
+                    }
+                });
+                assert!(values.iter().enumerate().all(|(index, value)| index as u32 == *value));
+            }
+        }
+    }
+
+    #[test]
+    fn many_short_jobs_follow_each_other() {
+        let team = Team::new(3).unwrap();
+        let sum = AtomicUsize::new(0);
+        for round in 0..20_000 {
+            team.for_each(4, |index| {
+                sum.fetch_add(index + round, Ordering::Relaxed);
+            });
+            if round % 5000 == 0 {
+                // Long enough for helpers to fall asleep.
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        }
+        assert_eq!(sum.into_inner(), 20_000 * 6 + 4 * (0..20_000).sum::<usize>());
+    }
+
+    #[test]
+    fn pairs_end_with_the_shorter() {
+        let team = Team::new(2).unwrap();
+        let (mut first, mut second) = (vec![1; 10], vec![2; 5]);
+        team.chunk_pairs((&mut first, 4), (&mut second, 1), |_, first, second| {
+            std::mem::swap(&mut first[0], &mut second[0]);
+        });
+        assert_eq!((first, second), (vec![2, 1, 1, 1, 2, 1, 1, 1, 2, 1], vec![1, 1, 1, 2, 2]));
+    }
+
+    #[test]
+    fn a_job_inside_a_job_is_done_alone() {
+        let team = Team::new(2).unwrap();
+        let count = AtomicUsize::new(0);
+        team.for_each(4, |_| {
+            team.for_each(5, |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+        });
+        assert_eq!(count.into_inner(), 20);
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_team_lives_on() {
+        let team = Team::new(3).unwrap();
+        for part in 0..6 {
+            let result = catch_unwind(AssertUnwindSafe(|| team.for_each(6, |index| assert_ne!(index, part))));
+            assert!(result.is_err());
+        }
+        let count = AtomicUsize::new(0);
+        team.for_each(6, |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        assert_eq!(count.into_inner(), 6);
+    }
+}

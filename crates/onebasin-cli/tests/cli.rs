@@ -240,7 +240,7 @@ fn a_depth_that_does_not_exist_is_an_error() {
     assert_snapshot!(onebasin("arch resnet --depth 21"), @r"
         exit code: 2
         ----- stderr -----
-        error: a resnet has 6n + 2 layers (8, 14, 20, 26, 32, ...), not 21
+        error: a resnet has 6n + 2 layers (8, 14, 20, ..., 1202), not 21
 
         For more information, try '--help'.
     ");

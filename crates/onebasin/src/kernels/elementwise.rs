@@ -7,25 +7,6 @@ use super::lanes::BLOCK;
 use super::lanes::Lanes;
 use super::math;
 
-/// The 16 channels of one position.
-pub(super) type Position = [f32; BLOCK];
-
-/// Views a blocked array as positions.
-#[inline(always)]
-pub(super) fn positions(values: &[f32]) -> &[Position] {
-    let (positions, rest) = values.as_chunks();
-    debug_assert!(rest.is_empty());
-    positions
-}
-
-/// Views a blocked array as positions, to be changed.
-#[inline(always)]
-pub(super) fn positions_mut(values: &mut [f32]) -> &mut [Position] {
-    let (positions, rest) = values.as_chunks_mut();
-    debug_assert!(rest.is_empty());
-    positions
-}
-
 /// Replaces each value by tanh of it.
 #[derive(Debug)]
 pub struct Tanh<'a> {
@@ -62,7 +43,7 @@ impl Kernel for Relu<'_> {
 
 /// max(x, 0) that keeps a NaN.
 #[inline(always)]
-pub(super) fn relu(value: f32) -> f32 {
+fn relu(value: f32) -> f32 {
     if value < 0.0 { 0.0 } else { value }
 }
 
@@ -94,38 +75,39 @@ impl Kernel for SlopeAndBias<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let gradient = positions_mut(self.gradient);
-        let out = positions(self.out);
-        let mut sums = [[0.0; BLOCK]; 4];
-        match self.slope {
-            Slope::One => each(gradient, out, &mut sums, |gradient, _| gradient),
-            Slope::Relu => each(gradient, out, &mut sums, |gradient, out| if out > 0.0 { gradient } else { 0.0 }),
-            Slope::Tanh => each(gradient, out, &mut sums, |gradient, out| gradient * (1.0 - out * out)),
-        }
-        for (lane, bias) in self.bias.iter_mut().enumerate() {
-            *bias += (sums[0][lane] + sums[1][lane]) + (sums[2][lane] + sums[3][lane]);
-        }
-    }
-}
-
-/// Changes each gradient and sums it, four positions at a time so that no addition waits for the one before.
-#[inline(always)]
-fn each(gradient: &mut [Position], out: &[Position], sums: &mut [Position; 4], slope: impl Fn(f32, f32) -> f32) {
-    assert_eq!(gradient.len(), out.len());
-    let mut gradients = gradient.chunks_exact_mut(4);
-    let mut outs = out.chunks_exact(4);
-    for (gradient, out) in (&mut gradients).zip(&mut outs) {
-        for part in 0..4 {
-            for lane in 0..BLOCK {
-                gradient[part][lane] = slope(gradient[part][lane], out[part][lane]);
-                sums[part][lane] += gradient[part][lane];
+        assert_eq!(self.gradient.len(), self.out.len());
+        assert!(self.gradient.len().is_multiple_of(BLOCK) && self.bias.len() <= BLOCK);
+        let positions = self.gradient.len() / BLOCK;
+        let (gradient, out) = (self.gradient.as_mut_ptr(), self.out.as_ptr());
+        for part in (0..BLOCK).step_by(V::LANES) {
+            // SAFETY: all positions are inside both slices, and `lanes` is what is left of the bias.
+            unsafe {
+                let (zero, one) = (V::splat(0.0), V::splat(1.0));
+                // Four sums, so that no addition waits for the one before.
+                let mut sums = [zero; 4];
+                let mut position = 0;
+                while position < positions {
+                    for sum in sums.iter_mut().take(positions - position) {
+                        let at = position * BLOCK + part;
+                        let (mut value, out) = (V::load(gradient.add(at)), V::load(out.add(at)));
+                        value = match self.slope {
+                            Slope::One => value,
+                            Slope::Relu => value.keep_where_greater(out, zero),
+                            Slope::Tanh => value.mul(one.sub(out.mul(out))),
+                        };
+                        if self.slope != Slope::One {
+                            value.store(gradient.add(at));
+                        }
+                        *sum = sum.add(value);
+                        position += 1;
+                    }
+                }
+                if let Some(bias) = self.bias.get_mut(part..) {
+                    let lanes = bias.len().min(V::LANES);
+                    let sum = sums[0].add(sums[1]).add(sums[2].add(sums[3]));
+                    V::load_part(bias.as_ptr(), lanes).add(sum).store_part(bias.as_mut_ptr(), lanes);
+                }
             }
-        }
-    }
-    for (gradient, out) in gradients.into_remainder().iter_mut().zip(outs.remainder()) {
-        for lane in 0..BLOCK {
-            gradient[lane] = slope(gradient[lane], out[lane]);
-            sums[0][lane] += gradient[lane];
         }
     }
 }

@@ -28,10 +28,18 @@ pub unsafe trait Lanes: Copy {
     unsafe fn store_part(self, to: *mut f32, count: usize);
     /// `self + other`.
     unsafe fn add(self, other: Self) -> Self;
+    /// `self - other`.
+    unsafe fn sub(self, other: Self) -> Self;
+    /// `self * other`.
+    unsafe fn mul(self, other: Self) -> Self;
     /// `self * factor + term`, rounded once where the instruction set can.
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
     /// The larger of the two; `other` where either is NaN, so `zero.max(x)` keeps a NaN in x.
     unsafe fn max(self, other: Self) -> Self;
+    /// `self` where `test > bound`, zero elsewhere and where either is NaN.
+    unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self;
+    /// Sum of the lanes.
+    unsafe fn sum(self) -> f32;
 }
 
 /// 16 lanes.
@@ -84,12 +92,29 @@ unsafe impl Lanes for Avx512 {
         Self(x86::_mm512_add_ps(self.0, other.0))
     }
     #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        Self(x86::_mm512_sub_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        Self(x86::_mm512_mul_ps(self.0, other.0))
+    }
+    #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
         Self(x86::_mm512_fmadd_ps(self.0, factor.0, term.0))
     }
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
         Self(x86::_mm512_max_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
+        let mask = x86::_mm512_cmp_ps_mask::<{ x86::_CMP_GT_OQ }>(test.0, bound.0);
+        Self(x86::_mm512_maskz_mov_ps(mask, self.0))
+    }
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        x86::_mm512_reduce_add_ps(self.0)
     }
 }
 
@@ -127,12 +152,30 @@ unsafe impl Lanes for Avx2 {
         Self(x86::_mm256_add_ps(self.0, other.0))
     }
     #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        Self(x86::_mm256_sub_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        Self(x86::_mm256_mul_ps(self.0, other.0))
+    }
+    #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
         Self(x86::_mm256_fmadd_ps(self.0, factor.0, term.0))
     }
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
         Self(x86::_mm256_max_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
+        Self(x86::_mm256_and_ps(self.0, x86::_mm256_cmp_ps::<{ x86::_CMP_GT_OQ }>(test.0, bound.0)))
+    }
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        let half = x86::_mm_add_ps(x86::_mm256_castps256_ps128(self.0), x86::_mm256_extractf128_ps::<1>(self.0));
+        let pair = x86::_mm_add_ps(half, x86::_mm_movehl_ps(half, half));
+        x86::_mm_cvtss_f32(x86::_mm_add_ss(pair, x86::_mm_movehdup_ps(pair)))
     }
 }
 
@@ -167,6 +210,14 @@ unsafe impl Lanes for Portable {
         Self(std::array::from_fn(|lane| self.0[lane] + other.0[lane]))
     }
     #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        Self(std::array::from_fn(|lane| self.0[lane] - other.0[lane]))
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        Self(std::array::from_fn(|lane| self.0[lane] * other.0[lane]))
+    }
+    #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
         // Without a fused instruction `f32::mul_add` is a library call a hundred times slower.
         Self(std::array::from_fn(|lane| {
@@ -180,5 +231,13 @@ unsafe impl Lanes for Portable {
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
         Self(std::array::from_fn(|lane| if self.0[lane] > other.0[lane] { self.0[lane] } else { other.0[lane] }))
+    }
+    #[inline(always)]
+    unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
+        Self(std::array::from_fn(|lane| if test.0[lane] > bound.0[lane] { self.0[lane] } else { 0.0 }))
+    }
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        (self.0[0] + self.0[2]) + (self.0[1] + self.0[3])
     }
 }

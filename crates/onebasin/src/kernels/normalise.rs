@@ -1,9 +1,5 @@
 //! Filter response normalisation and layer normalisation, and their gradients, on one image.
 
-use super::elementwise::Position;
-use super::elementwise::positions;
-use super::elementwise::positions_mut;
-use super::elementwise::relu;
 use super::geometry::Plane;
 use super::geometry::blocks;
 use super::isa::Kernel;
@@ -36,10 +32,16 @@ pub struct FrnForward<'a> {
     pub inverse: &'a mut [f32],
 }
 
-/// The 16 channels' parameters as an array.
+/// Offsets of the rows of one block, without the border.
 #[inline(always)]
-fn lanes(values: &[f32]) -> Position {
-    values.try_into().expect("parameters are padded to 16 channels")
+fn rows(plane: Plane) -> impl Iterator<Item = usize> {
+    (0..plane.height).map(move |row| plane.at(row, 0))
+}
+
+/// Offsets of the positions of one block, without the border.
+#[inline(always)]
+fn positions(plane: Plane) -> impl Iterator<Item = usize> {
+    rows(plane).flat_map(move |row| (0..plane.width).map(move |column| row + column * BLOCK))
 }
 
 impl Kernel for FrnForward<'_> {
@@ -47,50 +49,43 @@ impl Kernel for FrnForward<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         let plane = self.plane;
-        let mut sums = [[0.0; BLOCK]; 4];
-        for (index, x) in positions(self.x).iter().enumerate() {
-            let sum = &mut sums[index % 4];
-            for lane in 0..BLOCK {
-                sum[lane] += x[lane] * x[lane];
-            }
-        }
+        assert!([self.x.len(), self.out.len()].iter().all(|len| *len == plane.block()));
+        assert!(self.residual.is_none_or(|residual| residual.len() == plane.block()));
+        assert!([self.gamma, self.beta, self.tau, self.inverse].iter().all(|values| values.len() == BLOCK));
         let count = (plane.height * plane.width) as f32;
-        let (gamma, beta, tau) = (lanes(self.gamma), lanes(self.beta), lanes(self.tau));
-        let mut scale = [0.0; BLOCK];
-        for lane in 0..BLOCK {
-            let mean = ((sums[0][lane] + sums[1][lane]) + (sums[2][lane] + sums[3][lane])) / count;
-            self.inverse[lane] = 1.0 / (mean + EPSILON).sqrt();
-            scale[lane] = self.inverse[lane] * gamma[lane];
-        }
-        let normalised = |x: &Position, lane: usize| -> f32 {
-            let y = x[lane] * scale[lane] + beta[lane];
-            if y < tau[lane] { tau[lane] } else { y }
-        };
-        for row in 0..plane.height {
-            let range = plane.at(row, 0)..plane.at(row, plane.width);
-            let x = positions(&self.x[range.clone()]);
-            let out = positions_mut(&mut self.out[range.clone()]);
-            match (self.residual, self.relu) {
-                (None, false) => {
-                    for (out, x) in out.iter_mut().zip(x) {
-                        for lane in 0..BLOCK {
-                            out[lane] = normalised(x, lane);
-                        }
+        for part in (0..BLOCK).step_by(V::LANES) {
+            // SAFETY: rows lie inside a block, and every slice holds one, as was just checked.
+            unsafe {
+                let mut sums = [V::splat(0.0); 4];
+                for row in rows(plane) {
+                    let x = self.x.as_ptr().add(row + part);
+                    for column in 0..plane.width {
+                        let value = V::load(x.add(column * BLOCK));
+                        sums[column % 4] = value.mul_add(value, sums[column % 4]);
                     }
                 }
-                (None, true) => {
-                    for (out, x) in out.iter_mut().zip(x) {
-                        for lane in 0..BLOCK {
-                            out[lane] = relu(normalised(x, lane));
-                        }
-                    }
+                sums[0].add(sums[1]).add(sums[2].add(sums[3])).store(self.inverse.as_mut_ptr().add(part));
+                for (lane, inverse) in self.inverse[part..part + V::LANES].iter_mut().enumerate() {
+                    // Whatever is NaN makes the mean NaN: a comparison with a NaN threshold would hide it.
+                    let tau = self.tau[part + lane];
+                    let mean = if tau.is_nan() { tau } else { *inverse / count };
+                    *inverse = 1.0 / (mean + EPSILON).sqrt();
                 }
-                (Some(residual), with_relu) => {
-                    for ((out, x), residual) in out.iter_mut().zip(x).zip(positions(&residual[range])) {
-                        for lane in 0..BLOCK {
-                            let sum = normalised(x, lane) + residual[lane];
-                            out[lane] = if with_relu { relu(sum) } else { sum };
+                let scale = V::load(self.inverse.as_ptr().add(part)).mul(V::load(self.gamma.as_ptr().add(part)));
+                let beta = V::load(self.beta.as_ptr().add(part));
+                let tau = V::load(self.tau.as_ptr().add(part));
+                let zero = V::splat(0.0);
+                for row in rows(plane) {
+                    for column in 0..plane.width {
+                        let at = row + column * BLOCK + part;
+                        let mut y = tau.max(V::load(self.x.as_ptr().add(at)).mul_add(scale, beta));
+                        if let Some(residual) = self.residual {
+                            y = y.add(V::load(residual.as_ptr().add(at)));
                         }
+                        if self.relu {
+                            y = zero.max(y);
+                        }
+                        y.store(self.out.as_mut_ptr().add(at));
                     }
                 }
             }
@@ -108,7 +103,7 @@ pub struct FrnBackward<'a> {
     pub plane: Plane,
     /// One block, with its border.
     pub x: &'a [f32],
-    /// The gradient behind the normalisation, zero on the border.
+    /// The gradient behind the normalisation.
     pub dy: &'a [f32],
     /// Receives the gradient at `x`; its border stays as it is.
     pub dx: &'a mut [f32],
@@ -133,44 +128,51 @@ impl Kernel for FrnBackward<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         let plane = self.plane;
-        let (gamma, beta, tau, inverse) = (lanes(self.gamma), lanes(self.beta), lanes(self.tau), lanes(self.inverse));
-        let scale: Position = std::array::from_fn(|lane| inverse[lane] * gamma[lane]);
-        let mut products = [[0.0; BLOCK]; 2];
-        let mut passed = [[0.0; BLOCK]; 2];
-        let mut all = [[0.0; BLOCK]; 2];
-        for row in 0..plane.height {
-            let range = plane.at(row, 0)..plane.at(row, plane.width);
-            let x = positions(&self.x[range.clone()]);
-            let dy = positions(&self.dy[range.clone()]);
-            let dx = positions_mut(&mut self.dx[range]);
-            for (index, ((dx, dy), x)) in dx.iter_mut().zip(dy).zip(x).enumerate() {
-                let part = index % 2;
-                for lane in 0..BLOCK {
-                    let y = x[lane] * scale[lane] + beta[lane];
-                    let kept = if y < tau[lane] { 0.0 } else { dy[lane] };
-                    dx[lane] = kept;
-                    products[part][lane] += x[lane] * inverse[lane] * kept;
-                    passed[part][lane] += kept;
-                    all[part][lane] += dy[lane];
-                }
-            }
-        }
+        assert!([self.x.len(), self.dy.len(), self.dx.len()].iter().all(|len| *len == plane.block()));
+        assert!([self.gamma, self.beta, self.tau, self.inverse].iter().all(|values| values.len() == BLOCK));
         let count = (plane.height * plane.width) as f32;
-        let product: Position = std::array::from_fn(|lane| products[0][lane] + products[1][lane]);
-        let pull: Position = std::array::from_fn(|lane| product[lane] / count * inverse[lane]);
-        for row in 0..plane.height {
-            let range = plane.at(row, 0)..plane.at(row, plane.width);
-            let x = positions(&self.x[range.clone()]);
-            for (dx, x) in positions_mut(&mut self.dx[range]).iter_mut().zip(x) {
-                for lane in 0..BLOCK {
-                    dx[lane] = scale[lane] * (dx[lane] - x[lane] * pull[lane]);
+        let mut sums = [[0.0; BLOCK]; 3];
+        for part in (0..BLOCK).step_by(V::LANES) {
+            // SAFETY: rows lie inside a block, and every slice holds one, as was just checked.
+            unsafe {
+                let load = |values: &[f32]| V::load(values.as_ptr().add(part));
+                let (inverse, beta, tau) = (load(self.inverse), load(self.beta), load(self.tau));
+                let scale = inverse.mul(load(self.gamma));
+                let zero = V::splat(0.0);
+                // Of g * x, of g, and of the gradient that stops at the threshold; twice, to add faster.
+                let (mut products, mut passed, mut stopped) = ([zero; 2], [zero; 2], [zero; 2]);
+                for row in rows(plane) {
+                    for column in 0..plane.width {
+                        let at = row + column * BLOCK + part;
+                        let (x, dy) = (V::load(self.x.as_ptr().add(at)), V::load(self.dy.as_ptr().add(at)));
+                        let dropped = dy.keep_where_greater(tau, x.mul_add(scale, beta));
+                        let kept = dy.sub(dropped);
+                        kept.store(self.dx.as_mut_ptr().add(at));
+                        let half = column % 2;
+                        products[half] = x.mul_add(kept, products[half]);
+                        passed[half] = passed[half].add(kept);
+                        stopped[half] = stopped[half].add(dropped);
+                    }
                 }
+                let product = products[0].add(products[1]).mul(inverse);
+                // dx = scale * g - x * pull
+                let pull = product.mul(V::splat(1.0 / count)).mul(inverse).mul(scale);
+                for row in rows(plane) {
+                    for column in 0..plane.width {
+                        let at = row + column * BLOCK + part;
+                        let dx = self.dx.as_mut_ptr().add(at);
+                        V::load(dx).mul(scale).sub(V::load(self.x.as_ptr().add(at)).mul(pull)).store(dx);
+                    }
+                }
+                product.store(sums[0].as_mut_ptr().add(part));
+                passed[0].add(passed[1]).store(sums[1].as_mut_ptr().add(part));
+                stopped[0].add(stopped[1]).store(sums[2].as_mut_ptr().add(part));
             }
         }
-        for lane in 0..self.gamma_gradient.len() {
-            self.gamma_gradient[lane] += product[lane];
-            self.beta_gradient[lane] += passed[0][lane] + passed[1][lane];
-            self.tau_gradient[lane] += (all[0][lane] - passed[0][lane]) + (all[1][lane] - passed[1][lane]);
+        for (gradient, sums) in [self.gamma_gradient, self.beta_gradient, self.tau_gradient].into_iter().zip(sums) {
+            for (gradient, sum) in gradient.iter_mut().zip(sums) {
+                *gradient += sum;
+            }
         }
     }
 }
@@ -198,77 +200,67 @@ pub struct LayerNormForward<'a> {
     pub moments: &'a mut [[f32; 2]],
 }
 
-/// Sum of 16 lanes, in the order of a tree.
+/// The channels of one position, vector by vector: where each begins in its plane and among the channels.
 #[inline(always)]
-fn tree_sum(values: &Position) -> f32 {
-    let eight: [f32; 8] = std::array::from_fn(|lane| values[lane] + values[lane + 8]);
-    let four: [f32; 4] = std::array::from_fn(|lane| eight[lane] + eight[lane + 4]);
-    (four[0] + four[2]) + (four[1] + four[3])
+fn vectors<V: Lanes>(plane: Plane, channels: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..blocks(channels) * BLOCK).step_by(V::LANES).map(move |channel| {
+        let block = channel / BLOCK * plane.block();
+        (block + channel % BLOCK, channel)
+    })
 }
 
-/// One in the real channels of a block, zero in the others.
+/// `value` in the real channels of the vector that begins at `channel`, zero in the others.
 #[inline(always)]
-fn real(channels: usize, block: usize) -> Position {
-    std::array::from_fn(|lane| if block * BLOCK + lane < channels { 1.0 } else { 0.0 })
-}
-
-/// The 16 channels of block `block` that begin `offset` floats into it.
-#[inline(always)]
-fn position(values: &[f32], offset: usize) -> &Position {
-    values[offset..offset + BLOCK].try_into().expect("sixteen channels")
+unsafe fn in_real_channels<V: Lanes>(channels: usize, channel: usize, value: f32) -> V {
+    // SAFETY: the array has as many values as a vector has lanes, at least.
+    unsafe {
+        if channel + V::LANES <= channels {
+            V::splat(value)
+        } else {
+            V::load_part([value; BLOCK].as_ptr(), channels.saturating_sub(channel))
+        }
+    }
 }
 
 impl Kernel for LayerNormForward<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let plane = self.plane;
-        let count = self.channels as f32;
-        let last = blocks(self.channels) - 1;
-        let last_real = real(self.channels, last);
-        let full = [1.0; BLOCK];
-        let mut moments = self.moments.iter_mut();
-        for row in 0..plane.height {
-            for column in 0..plane.width {
-                let at = plane.at(row, column);
-                let mut sum = [0.0; BLOCK];
-                for block in 0..=last {
-                    let x = position(self.x, block * plane.block() + at);
-                    for lane in 0..BLOCK {
-                        sum[lane] += x[lane];
-                    }
+        let (plane, channels) = (self.plane, self.channels);
+        let len = blocks(channels) * plane.block();
+        assert!(self.x.len() == len && self.out.len() == len && self.residual.is_none_or(|values| values.len() == len));
+        assert!([self.gamma, self.beta].iter().all(|values| values.len() == blocks(channels) * BLOCK));
+        assert_eq!(self.moments.len(), plane.height * plane.width);
+        let share = 1.0 / channels as f32;
+        for (at, moments) in positions(plane).zip(self.moments.iter_mut()) {
+            // SAFETY: every vector of every position is inside the slices, as was just checked.
+            unsafe {
+                let x = self.x.as_ptr().add(at);
+                let zero = V::splat(0.0);
+                let mut sum = zero;
+                for (offset, _) in vectors::<V>(plane, channels) {
+                    sum = sum.add(V::load(x.add(offset)));
                 }
-                let mean = tree_sum(&sum) / count;
-                let mut squares = [0.0; BLOCK];
-                for block in 0..=last {
-                    let x = position(self.x, block * plane.block() + at);
-                    let is_real = if block == last { &last_real } else { &full };
-                    for lane in 0..BLOCK {
-                        let centred = x[lane] - is_real[lane] * mean;
-                        squares[lane] += centred * centred;
-                    }
+                let mean = sum.sum() * share;
+                let mut squares = zero;
+                for (offset, channel) in vectors::<V>(plane, channels) {
+                    let centred = V::load(x.add(offset)).sub(in_real_channels(channels, channel, mean));
+                    squares = centred.mul_add(centred, squares);
                 }
-                let inverse = 1.0 / (tree_sum(&squares) / count + EPSILON).sqrt();
-                *moments.next().expect("a pair for each position") = [mean, inverse];
-                for block in 0..=last {
-                    let offset = block * plane.block() + at;
-                    let x = position(self.x, offset);
-                    let gamma = position(self.gamma, block * BLOCK);
-                    let beta = position(self.beta, block * BLOCK);
-                    let mut y = [0.0; BLOCK];
-                    for lane in 0..BLOCK {
-                        y[lane] = (x[lane] - mean) * inverse * gamma[lane] + beta[lane];
-                    }
+                let inverse = 1.0 / (squares.sum() * share + EPSILON).sqrt();
+                *moments = [mean, inverse];
+                let (mean, inverse) = (V::splat(mean), V::splat(inverse));
+                for (offset, channel) in vectors::<V>(plane, channels) {
+                    let gamma = V::load(self.gamma.as_ptr().add(channel));
+                    let beta = V::load(self.beta.as_ptr().add(channel));
+                    let mut y = V::load(x.add(offset)).sub(mean).mul(inverse).mul_add(gamma, beta);
                     if let Some(residual) = self.residual {
-                        let residual = position(residual, offset);
-                        for lane in 0..BLOCK {
-                            y[lane] += residual[lane];
-                        }
+                        y = y.add(V::load(residual.as_ptr().add(at + offset)));
                     }
                     if self.relu {
-                        y = y.map(relu);
+                        y = zero.max(y);
                     }
-                    self.out[offset..offset + BLOCK].copy_from_slice(&y);
+                    y.store(self.out.as_mut_ptr().add(at + offset));
                 }
             }
         }
@@ -304,47 +296,49 @@ impl Kernel for LayerNormBackward<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let plane = self.plane;
-        let count = self.channels as f32;
-        let last = blocks(self.channels) - 1;
-        let last_real = real(self.channels, last);
-        let full = [1.0; BLOCK];
-        let gamma_gradient = positions_mut(self.gamma_gradient);
-        let beta_gradient = positions_mut(self.beta_gradient);
-        let mut moments = self.moments.iter();
-        for row in 0..plane.height {
-            for column in 0..plane.width {
-                let at = plane.at(row, column);
-                let [mean, inverse] = *moments.next().expect("a pair for each position");
-                let mut sum = [0.0; BLOCK];
-                let mut product = [0.0; BLOCK];
-                for block in 0..=last {
-                    let offset = block * plane.block() + at;
-                    let (x, dy) = (position(self.x, offset), position(self.dy, offset));
-                    let gamma = position(self.gamma, block * BLOCK);
-                    for lane in 0..BLOCK {
-                        let normal = (x[lane] - mean) * inverse;
-                        let scaled = dy[lane] * gamma[lane];
-                        sum[lane] += scaled;
-                        product[lane] += scaled * normal;
-                        gamma_gradient[block][lane] += dy[lane] * normal;
-                        beta_gradient[block][lane] += dy[lane];
-                    }
+        let (plane, channels) = (self.plane, self.channels);
+        let len = blocks(channels) * plane.block();
+        assert!(self.x.len() == len && self.dy.len() == len && self.dx.len() == len);
+        let padded = blocks(channels) * BLOCK;
+        assert!([self.gamma, self.gamma_gradient, self.beta_gradient].iter().all(|values| values.len() == padded));
+        assert_eq!(self.moments.len(), plane.height * plane.width);
+        let share = 1.0 / channels as f32;
+        // SAFETY: every vector of every position is inside the slices, as was just checked.
+        unsafe {
+            let zero = V::splat(0.0);
+            for (at, [mean, inverse]) in positions(plane).zip(self.moments) {
+                let (x, dy, dx) = (self.x.as_ptr().add(at), self.dy.as_ptr().add(at), self.dx.as_mut_ptr().add(at));
+                let (mean, inverse) = (V::splat(*mean), V::splat(*inverse));
+                let (mut sum, mut product) = (zero, zero);
+                for (offset, channel) in vectors::<V>(plane, channels) {
+                    let scaled = V::load(dy.add(offset)).mul(V::load(self.gamma.as_ptr().add(channel)));
+                    sum = sum.add(scaled);
+                    product = V::load(x.add(offset)).sub(mean).mul(inverse).mul_add(scaled, product);
                 }
-                let mean_sum = tree_sum(&sum) / count;
-                let mean_product = tree_sum(&product) / count;
-                for block in 0..=last {
-                    let offset = block * plane.block() + at;
-                    let (x, dy) = (position(self.x, offset), position(self.dy, offset));
-                    let gamma = position(self.gamma, block * BLOCK);
-                    let is_real = if block == last { &last_real } else { &full };
-                    let mut dx = [0.0; BLOCK];
-                    for lane in 0..BLOCK {
-                        let normal = (x[lane] - mean) * inverse;
-                        let inner = normal * mean_product + mean_sum;
-                        dx[lane] = inverse * is_real[lane] * (dy[lane] * gamma[lane] - inner);
-                    }
-                    self.dx[offset..offset + BLOCK].copy_from_slice(&dx);
+                let (mean_sum, mean_product) = (sum.sum() * share, V::splat(product.sum() * share));
+                for (offset, channel) in vectors::<V>(plane, channels) {
+                    let scaled = V::load(dy.add(offset)).mul(V::load(self.gamma.as_ptr().add(channel)));
+                    let normal = V::load(x.add(offset)).sub(mean).mul(inverse);
+                    let real_inverse = inverse.mul(in_real_channels(channels, channel, 1.0));
+                    let inner = normal.mul_add(mean_product, V::splat(mean_sum));
+                    scaled.sub(inner).mul(real_inverse).store(dx.add(offset));
+                }
+            }
+            for (offset, channel) in vectors::<V>(plane, channels) {
+                // Twice, to add faster.
+                let (mut gamma, mut beta) = ([zero; 2], [zero; 2]);
+                for (position, (at, [mean, inverse])) in positions(plane).zip(self.moments).enumerate() {
+                    let at = at + offset;
+                    let normal = V::load(self.x.as_ptr().add(at)).sub(V::splat(*mean)).mul(V::splat(*inverse));
+                    let dy = V::load(self.dy.as_ptr().add(at));
+                    gamma[position % 2] = normal.mul_add(dy, gamma[position % 2]);
+                    beta[position % 2] = beta[position % 2].add(dy);
+                }
+                for (gradient, sums) in
+                    [(self.gamma_gradient.as_mut_ptr(), gamma), (self.beta_gradient.as_mut_ptr(), beta)]
+                {
+                    let gradient = gradient.add(channel);
+                    V::load(gradient).add(sums[0].add(sums[1])).store(gradient);
                 }
             }
         }

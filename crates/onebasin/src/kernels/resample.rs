@@ -1,6 +1,5 @@
 //! Layers without parameters that change the positions: pools, the padded shortcut, means and flattening.
 
-use super::elementwise::Position;
 use super::geometry::Plane;
 use super::geometry::blocks;
 use super::geometry::depth;
@@ -13,24 +12,6 @@ use super::lanes::Lanes;
 fn window(from: Plane, row: usize, column: usize) -> [usize; 4] {
     let corner = from.at(2 * row, 2 * column);
     [corner, corner + BLOCK, corner + from.row(), corner + from.row() + BLOCK]
-}
-
-#[inline(always)]
-fn read(values: &[f32], offset: usize) -> Position {
-    values[offset..offset + BLOCK].try_into().expect("sixteen channels")
-}
-
-/// Which of the four values of a window the maximum pool takes: the first of the largest; a NaN counts as largest.
-#[inline(always)]
-fn first_largest(values: &[Position; 4], lane: usize) -> usize {
-    let mut best = 0;
-    for candidate in 1..4 {
-        let (value, largest) = (values[candidate][lane], values[best][lane]);
-        if value > largest || (value.is_nan() && !largest.is_nan()) {
-            best = candidate;
-        }
-    }
-    best
 }
 
 /// Pools one block of channels over 2x2 windows.
@@ -52,16 +33,23 @@ impl Kernel for PoolForward<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        for row in 0..self.to.height {
-            for column in 0..self.to.width {
-                let values = window(self.from, row, column).map(|offset| read(self.x, offset));
-                let at = self.to.at(row, column);
-                for lane in 0..BLOCK {
-                    self.out[at + lane] = if self.maximum {
-                        values[first_largest(&values, lane)][lane]
-                    } else {
-                        0.25 * ((values[0][lane] + values[1][lane]) + (values[2][lane] + values[3][lane]))
-                    };
+        let (from, to) = (self.from, self.to);
+        assert!(self.x.len() == from.block() && self.out.len() == to.block());
+        assert!(2 * to.height <= from.height && 2 * to.width <= from.width);
+        for row in 0..to.height {
+            for column in 0..to.width {
+                for part in (0..BLOCK).step_by(V::LANES) {
+                    // SAFETY: windows lie inside the input, and outputs inside the output, as was just checked.
+                    unsafe {
+                        let [a, b, c, d] =
+                            window(from, row, column).map(|offset| V::load(self.x.as_ptr().add(offset + part)));
+                        let value = if self.maximum {
+                            a.max(b).max(c.max(d))
+                        } else {
+                            a.add(b).add(c.add(d)).mul(V::splat(0.25))
+                        };
+                        value.store(self.out.as_mut_ptr().add(to.at(row, column) + part));
+                    }
                 }
             }
         }
@@ -69,6 +57,8 @@ impl Kernel for PoolForward<'_> {
 }
 
 /// The gradient of [`PoolForward`]: written to every position, zero where the pool did not look.
+///
+/// The maximum's goes to the first of the largest.
 #[derive(Debug)]
 pub struct PoolBackward<'a> {
     /// As in the forward pass.
@@ -89,18 +79,34 @@ impl Kernel for PoolBackward<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
+        let (from, to) = (self.from, self.to);
+        assert!(self.x.len() == from.block() && self.dx.len() == from.block() && self.dy.len() == to.block());
+        assert!(2 * to.height <= from.height && 2 * to.width <= from.width);
         self.dx.fill(0.0);
-        for row in 0..self.to.height {
-            for column in 0..self.to.width {
-                let offsets = window(self.from, row, column);
-                let values = offsets.map(|offset| read(self.x, offset));
-                let dy = read(self.dy, self.to.at(row, column));
-                for lane in 0..BLOCK {
-                    if self.maximum {
-                        self.dx[offsets[first_largest(&values, lane)] + lane] = dy[lane];
-                    } else {
-                        for offset in offsets {
-                            self.dx[offset + lane] = 0.25 * dy[lane];
+        for row in 0..to.height {
+            for column in 0..to.width {
+                for part in (0..BLOCK).step_by(V::LANES) {
+                    let offsets = window(from, row, column).map(|offset| offset + part);
+                    // SAFETY: windows lie inside the input, and outputs inside the output, as was just checked.
+                    unsafe {
+                        let dy = V::load(self.dy.as_ptr().add(to.at(row, column) + part));
+                        let mut shares = [dy.mul(V::splat(0.25)); 4];
+                        if self.maximum {
+                            // The gradient moves on to every value that is larger than all before it.
+                            shares = [dy, V::splat(0.0), V::splat(0.0), V::splat(0.0)];
+                            let mut largest = V::load(self.x.as_ptr().add(offsets[0]));
+                            for index in 1..4 {
+                                let value = V::load(self.x.as_ptr().add(offsets[index]));
+                                for before in 0..index {
+                                    let moved = shares[before].keep_where_greater(value, largest);
+                                    shares[before] = shares[before].sub(moved);
+                                    shares[index] = shares[index].add(moved);
+                                }
+                                largest = largest.max(value);
+                            }
+                        }
+                        for (share, offset) in shares.into_iter().zip(offsets) {
+                            share.store(self.dx.as_mut_ptr().add(offset));
                         }
                     }
                 }
@@ -156,7 +162,7 @@ pub fn mean(plane: Plane, x: &[f32], out: &mut [f32]) {
 /// Spreads the gradient of a mean over the positions of one block.
 pub fn mean_backward(plane: Plane, dy: &[f32], dx: &mut [f32]) {
     let scale = 1.0 / (plane.height * plane.width) as f32;
-    let share: Position = std::array::from_fn(|lane| dy[lane] * scale);
+    let share: [f32; BLOCK] = std::array::from_fn(|lane| dy[lane] * scale);
     for row in 0..plane.height {
         let range = plane.at(row, 0)..plane.at(row, plane.width);
         for position in dx[range].as_chunks_mut::<BLOCK>().0 {

@@ -290,6 +290,12 @@ impl Net {
         }
         self.log_likelihoods.resize(count, 0.0);
         self.packed.fill(&self.plan, params.values(), with_backward, &self.team);
+        // As many shards as can be in use at once, so that no later call has to make one.
+        let shards = self.shards.get_mut().expect(NO_PANIC);
+        shards.resize_with(if self.plan.is_dense() { 1 } else { self.team.threads() }, || Shard::new(&self.plan));
+        if with_backward {
+            shards.iter_mut().for_each(|shard| shard.make_room_for_gradients(&self.plan));
+        }
     }
 
     /// In how many parts the gradient of a batch is summed.
@@ -305,8 +311,7 @@ impl Net {
     }
 
     fn take_shard(&self) -> Shard {
-        let shard = self.shards.lock().expect(NO_PANIC).pop();
-        shard.unwrap_or_else(|| Shard::new(&self.plan))
+        self.shards.lock().expect(NO_PANIC).pop().expect("there is a shard for each thread")
     }
 
     fn with_shard(&self, work: impl FnOnce(&mut Shard)) {

@@ -38,7 +38,7 @@ pub(super) struct Shard {
     /// Images in use.
     pub(super) images: usize,
     pub(super) values: Vec<Aligned>,
-    /// Allocated by the first backward pass.
+    /// Empty until a gradient is asked for.
     pub(super) gradients: Vec<Aligned>,
     pub(super) statistics: Vec<Vec<f32>>,
     /// Room for one image's logits and for padded sums.
@@ -55,7 +55,7 @@ pub(super) struct Recorded {
 }
 
 /// Floats of a slot's buffer in a shard of `capacity` images.
-pub(super) fn buffer_len(slot: &Slot, capacity: usize) -> usize {
+fn buffer_len(slot: &Slot, capacity: usize) -> usize {
     if slot.is_vectors() { slot.len() } else { capacity * slot.len() }
 }
 
@@ -66,6 +66,14 @@ impl Shard {
             statistics: plan.statistics.iter().map(|floats| vec![0.0; floats * plan.capacity]).collect(),
             scratch: vec![0.0; 2 * plan.slots.iter().map(|slot| blocks(slot.channels) * BLOCK).max().unwrap_or(0)],
             ..Self::default()
+        }
+    }
+
+    /// Allocates what the backward pass needs, once.
+    pub(super) fn make_room_for_gradients(&mut self, plan: &Plan) {
+        if self.gradients.is_empty() {
+            self.gradients =
+                plan.gradients.iter().map(|slot| Aligned::zeros(buffer_len(slot, plan.capacity))).collect();
         }
     }
 

@@ -30,10 +30,6 @@ impl Shard {
     pub(super) fn log_likelihood(&mut self, call: Call<'_>, labels: &[u32], out: &mut [f64], with_gradient: bool) {
         let plan = call.plan;
         let slot = plan.slots[plan.logits()];
-        if with_gradient && self.gradients.is_empty() {
-            self.gradients =
-                plan.gradients.iter().map(|slot| Aligned::zeros(buffer_len(slot, plan.capacity))).collect();
-        }
         let buffer = plan.gradient_of[plan.logits()].expect("the logits have a gradient");
         call.isa.run(LogSoftmax {
             plane: slot.plane,

@@ -20,8 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let threads = threads()?;
     let mut cases = HashMap::new();
     for line in std::io::stdin().lock().lines() {
-        let answer =
-            answer(&line?, threads, &mut cases).unwrap_or_else(|error| format!("error={error}"));
+        let answer = answer(&line?, threads, &mut cases).unwrap_or_else(|error| format!("error={error}"));
         writeln!(std::io::stdout(), "{}", answer.replace('\n', " "))?;
     }
     Ok(())
@@ -38,15 +37,8 @@ fn threads() -> Result<usize, Box<dyn Error>> {
 }
 
 /// Builds the case if it is asked for the first time, calls it once, then times it.
-fn answer(
-    line: &str,
-    threads: usize,
-    cases: &mut HashMap<String, Case>,
-) -> Result<String, Box<dyn Error>> {
-    let (name, reps) = line
-        .trim()
-        .rsplit_once(' ')
-        .ok_or_else(|| format!("expected `CASE REPS`, got `{line}`"))?;
+fn answer(line: &str, threads: usize, cases: &mut HashMap<String, Case>) -> Result<String, Box<dyn Error>> {
+    let (name, reps) = line.trim().rsplit_once(' ').ok_or_else(|| format!("expected `CASE REPS`, got `{line}`"))?;
     if !cases.contains_key(name) {
         cases.insert(name.to_owned(), build(name, threads)?);
     }

@@ -97,9 +97,7 @@ fn normal_images(arch: &Arch, count: usize) -> Vec<f32> {
 /// the input again; the first layer's input needs no gradient.
 fn gradient_flops(arch: &Arch) -> u64 {
     let first = arch.nodes().iter().find_map(|node| match node.op {
-        Op::Dense { weight, .. } | Op::Conv { weight, .. } => {
-            Some((weight, node.shape.height * node.shape.width))
-        }
+        Op::Dense { weight, .. } | Op::Conv { weight, .. } => Some((weight, node.shape.height * node.shape.width)),
         _ => None,
     });
     let (weight, positions) = first.expect("every network ends in a dense layer");

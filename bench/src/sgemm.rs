@@ -28,8 +28,7 @@ pub(crate) fn case(library: &str, threads: usize) -> Result<Case, Box<dyn Error>
         "faer" => faer_sgemm,
         _ => return Err(format!("there is no library `{library}`").into()),
     };
-    let (mut a, mut b, mut c) =
-        (vec![0.0; SIZE * SIZE], vec![0.0; SIZE * SIZE], vec![0.0; SIZE * SIZE]);
+    let (mut a, mut b, mut c) = (vec![0.0; SIZE * SIZE], vec![0.0; SIZE * SIZE], vec![0.0; SIZE * SIZE]);
     Stream::new(0, "sgemm", 0).fill_normal(&mut a);
     Stream::new(0, "sgemm", 1).fill_normal(&mut b);
     multiply(Product { a: &a, b: &b, c: &mut c, threads });
@@ -47,10 +46,7 @@ fn onebasin_sgemm() -> Result<Sgemm, Box<dyn Error>> {
 }
 
 fn gemm_sgemm(Product { a, b, c, threads }: Product<'_>) {
-    assert!(
-        a.len() == SIZE * SIZE && b.len() == SIZE * SIZE && c.len() == SIZE * SIZE,
-        "square matrices"
-    );
+    assert!(a.len() == SIZE * SIZE && b.len() == SIZE * SIZE && c.len() == SIZE * SIZE, "square matrices");
     let parallelism = if threads == 1 { Parallelism::None } else { Parallelism::Rayon(threads) };
     let row = SIZE.cast_signed();
     // SAFETY: the three slices hold SIZE * SIZE values (asserted), which is what these strides reach; `c` is
@@ -90,13 +86,10 @@ fn faer_sgemm(Product { a, b, c, threads }: Product<'_>) {
 /// Compares a few entries of `c` with sums in f64, so that no time is shown for a wrong product.
 fn check(a: &[f32], b: &[f32], c: &[f32]) -> Result<(), Box<dyn Error>> {
     for (row, column) in [(0, 0), (1, SIZE - 1), (SIZE / 2 + 1, 7), (SIZE - 1, SIZE - 2)] {
-        let terms =
-            (0..SIZE).map(|k| f64::from(a[row * SIZE + k]) * f64::from(b[k * SIZE + column]));
+        let terms = (0..SIZE).map(|k| f64::from(a[row * SIZE + k]) * f64::from(b[k * SIZE + column]));
         let (expected, got) = (terms.sum::<f64>(), f64::from(c[row * SIZE + column]));
         if (got - expected).abs() > 1e-2 {
-            return Err(
-                format!("entry ({row}, {column}) of the product is {got}, not {expected}").into()
-            );
+            return Err(format!("entry ({row}, {column}) of the product is {got}, not {expected}").into());
         }
     }
     Ok(())

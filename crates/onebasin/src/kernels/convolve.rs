@@ -10,8 +10,10 @@ use super::isa::Kernel;
 use super::lanes::BLOCK;
 use super::lanes::Lanes;
 
-/// Tiles of one block of units whose weights are kept in the first-level cache while a grid is swept.
-const TILES_IN_CACHE: usize = 12;
+/// Tiles of weights, a kilobyte each, that stay in the first-level cache while a grid is swept: half of what
+/// AVX-512 machines have, and half of what others have.
+const TILES_IN_LARGE_CACHE: usize = 24;
+const TILES_IN_SMALL_CACHE: usize = 16;
 
 /// The layer `out = relu(bias + x * weights + residual)`, each part optional.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ pub struct Convolve<'a> {
     pub accumulate: bool,
 }
 
-/// The state of one sweep over the grid with one group of taps and one or two blocks of units.
+/// The state of one sweep over the grid with one group of taps and some blocks of units.
 #[derive(Clone, Copy)]
 struct Sweep<'a> {
     pass: &'a Pass,
@@ -66,9 +68,15 @@ impl Kernel for Convolve<'_> {
             return;
         }
         self.check();
-        // Blocks of units swept together: two fill the 32 registers of AVX-512, one the 16 of the others.
-        let together = if V::LANES == BLOCK { 2 } else { 1 };
-        let group = pass.taps_per_block * (TILES_IN_CACHE / pass.taps_per_block.max(1)).max(1);
+        // Blocks of units swept together. With 32 registers, four by six columns load least for each product; a
+        // 3x3 kernel needs registers for the weights of three taps as well. With 16 registers, one.
+        let near = pass.x_step == BLOCK;
+        let (together, tiles) = match (V::LANES, pass.triple, near) {
+            (16, false, true) => (4, TILES_IN_LARGE_CACHE / 4),
+            (16, _, _) => (2, TILES_IN_LARGE_CACHE / 2),
+            _ => (1, TILES_IN_SMALL_CACHE),
+        };
+        let group = pass.taps_per_block * (tiles / pass.taps_per_block.max(1)).max(1);
         let groups = pass.taps.len().div_ceil(group.max(1)).max(1);
         // Groups of taps outside, blocks of units inside: the inputs of a group stay in the second-level cache.
         for index in 0..groups {
@@ -178,6 +186,8 @@ impl Sweep<'_> {
         // SAFETY: the caller's promise, passed on.
         unsafe {
             match (V::LANES, unit_blocks, self.pass.triple, far) {
+                (16, 4, false, false) => sweep_with!(self, V, 4, 1, NEAR, 6, [6 5 4 3 2 1]),
+                (16, 3, false, false) => sweep_with!(self, V, 3, 1, NEAR, 8, [8 7 6 5 4 3 2 1]),
                 (16, 2, true, _) => sweep_with!(self, V, 2, 3, NEAR, 8, [8 7 6 5 4 3 2 1]),
                 (16, 2, false, false) => sweep_with!(self, V, 2, 1, NEAR, 14, [14 8 7 6 5 4 3 2 1]),
                 (16, 2, false, true) => sweep_with!(self, V, 2, 1, FAR, 8, [8 7 6 5 4 3 2 1]),

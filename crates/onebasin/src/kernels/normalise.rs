@@ -38,10 +38,16 @@ fn rows(plane: Plane) -> impl Iterator<Item = usize> {
     (0..plane.height).map(move |row| plane.at(row, 0))
 }
 
-/// Offsets of the positions of one block, without the border.
+/// Positions of one row that are taken together, so that one's long chain of sums, root and division does not
+/// have to wait for another's.
+const TOGETHER: usize = 16;
+
+/// Runs of up to `TOGETHER` positions of one block: the offset of the first, and how many.
 #[inline(always)]
-fn positions(plane: Plane) -> impl Iterator<Item = usize> {
-    rows(plane).flat_map(move |row| (0..plane.width).map(move |column| row + column * BLOCK))
+fn runs(plane: Plane) -> impl Iterator<Item = (usize, usize)> {
+    rows(plane).flat_map(move |row| {
+        (0..plane.width).step_by(TOGETHER).map(move |column| (row + column * BLOCK, TOGETHER.min(plane.width - column)))
+    })
 }
 
 impl Kernel for FrnForward<'_> {
@@ -232,35 +238,48 @@ impl Kernel for LayerNormForward<'_> {
         assert!([self.gamma, self.beta].iter().all(|values| values.len() == blocks(channels) * BLOCK));
         assert_eq!(self.moments.len(), plane.height * plane.width);
         let share = 1.0 / channels as f32;
-        for (at, moments) in positions(plane).zip(self.moments.iter_mut()) {
+        let mut rest = self.moments;
+        for (at, count) in runs(plane) {
+            let moments;
+            (moments, rest) = rest.split_at_mut(count);
             // SAFETY: every vector of every position is inside the slices, as was just checked.
             unsafe {
                 let x = self.x.as_ptr().add(at);
                 let zero = V::splat(0.0);
-                let mut sum = zero;
-                for (offset, _) in vectors::<V>(plane, channels) {
-                    sum = sum.add(V::load(x.add(offset)));
+                for (position, [mean, _]) in moments.iter_mut().enumerate() {
+                    let mut sum = zero;
+                    for (offset, _) in vectors::<V>(plane, channels) {
+                        sum = sum.add(V::load(x.add(position * BLOCK + offset)));
+                    }
+                    *mean = sum.sum() * share;
                 }
-                let mean = sum.sum() * share;
-                let mut squares = zero;
-                for (offset, channel) in vectors::<V>(plane, channels) {
-                    let centred = V::load(x.add(offset)).sub(in_real_channels(channels, channel, mean));
-                    squares = centred.mul_add(centred, squares);
+                for (position, [mean, variance]) in moments.iter_mut().enumerate() {
+                    let mut squares = zero;
+                    for (offset, channel) in vectors::<V>(plane, channels) {
+                        let value = V::load(x.add(position * BLOCK + offset));
+                        let centred = value.sub(in_real_channels(channels, channel, *mean));
+                        squares = centred.mul_add(centred, squares);
+                    }
+                    *variance = squares.sum() * share;
                 }
-                let inverse = 1.0 / (squares.sum() * share + EPSILON).sqrt();
-                *moments = [mean, inverse];
-                let (mean, inverse) = (V::splat(mean), V::splat(inverse));
+                for [_, moment] in moments.iter_mut() {
+                    *moment = 1.0 / (*moment + EPSILON).sqrt();
+                }
                 for (offset, channel) in vectors::<V>(plane, channels) {
                     let gamma = V::load(self.gamma.as_ptr().add(channel));
                     let beta = V::load(self.beta.as_ptr().add(channel));
-                    let mut y = V::load(x.add(offset)).sub(mean).mul(inverse).mul_add(gamma, beta);
-                    if let Some(residual) = self.residual {
-                        y = y.add(V::load(residual.as_ptr().add(at + offset)));
+                    for (position, [mean, inverse]) in moments.iter().enumerate() {
+                        let at = at + position * BLOCK + offset;
+                        let centred = V::load(self.x.as_ptr().add(at)).sub(V::splat(*mean));
+                        let mut y = centred.mul(V::splat(*inverse)).mul_add(gamma, beta);
+                        if let Some(residual) = self.residual {
+                            y = y.add(V::load(residual.as_ptr().add(at)));
+                        }
+                        if self.relu {
+                            y = zero.max(y);
+                        }
+                        y.store(self.out.as_mut_ptr().add(at));
                     }
-                    if self.relu {
-                        y = zero.max(y);
-                    }
-                    y.store(self.out.as_mut_ptr().add(at + offset));
                 }
             }
         }
@@ -303,42 +322,47 @@ impl Kernel for LayerNormBackward<'_> {
         assert!([self.gamma, self.gamma_gradient, self.beta_gradient].iter().all(|values| values.len() == padded));
         assert_eq!(self.moments.len(), plane.height * plane.width);
         let share = 1.0 / channels as f32;
-        // SAFETY: every vector of every position is inside the slices, as was just checked.
-        unsafe {
-            let zero = V::splat(0.0);
-            for (at, [mean, inverse]) in positions(plane).zip(self.moments) {
+        let mut rest = self.moments;
+        for (at, count) in runs(plane) {
+            let moments;
+            (moments, rest) = rest.split_at(count);
+            // SAFETY: every vector of every position is inside the slices, as was just checked.
+            unsafe {
                 let (x, dy, dx) = (self.x.as_ptr().add(at), self.dy.as_ptr().add(at), self.dx.as_mut_ptr().add(at));
-                let (mean, inverse) = (V::splat(*mean), V::splat(*inverse));
-                let (mut sum, mut product) = (zero, zero);
+                let zero = V::splat(0.0);
+                // Means of g and of g * n.
+                let mut means = [[0.0; 2]; TOGETHER];
+                for (position, [mean, inverse]) in moments.iter().enumerate() {
+                    let (mean, inverse) = (V::splat(*mean), V::splat(*inverse));
+                    let (mut sum, mut product) = (zero, zero);
+                    for (offset, channel) in vectors::<V>(plane, channels) {
+                        let at = position * BLOCK + offset;
+                        let scaled = V::load(dy.add(at)).mul(V::load(self.gamma.as_ptr().add(channel)));
+                        sum = sum.add(scaled);
+                        product = V::load(x.add(at)).sub(mean).mul(inverse).mul_add(scaled, product);
+                    }
+                    means[position] = [sum.sum() * share, product.sum() * share];
+                }
                 for (offset, channel) in vectors::<V>(plane, channels) {
-                    let scaled = V::load(dy.add(offset)).mul(V::load(self.gamma.as_ptr().add(channel)));
-                    sum = sum.add(scaled);
-                    product = V::load(x.add(offset)).sub(mean).mul(inverse).mul_add(scaled, product);
-                }
-                let (mean_sum, mean_product) = (sum.sum() * share, V::splat(product.sum() * share));
-                for (offset, channel) in vectors::<V>(plane, channels) {
-                    let scaled = V::load(dy.add(offset)).mul(V::load(self.gamma.as_ptr().add(channel)));
-                    let normal = V::load(x.add(offset)).sub(mean).mul(inverse);
-                    let real_inverse = inverse.mul(in_real_channels(channels, channel, 1.0));
-                    let inner = normal.mul_add(mean_product, V::splat(mean_sum));
-                    scaled.sub(inner).mul(real_inverse).store(dx.add(offset));
-                }
-            }
-            for (offset, channel) in vectors::<V>(plane, channels) {
-                // Twice, to add faster.
-                let (mut gamma, mut beta) = ([zero; 2], [zero; 2]);
-                for (position, (at, [mean, inverse])) in positions(plane).zip(self.moments).enumerate() {
-                    let at = at + offset;
-                    let normal = V::load(self.x.as_ptr().add(at)).sub(V::splat(*mean)).mul(V::splat(*inverse));
-                    let dy = V::load(self.dy.as_ptr().add(at));
-                    gamma[position % 2] = normal.mul_add(dy, gamma[position % 2]);
-                    beta[position % 2] = beta[position % 2].add(dy);
-                }
-                for (gradient, sums) in
-                    [(self.gamma_gradient.as_mut_ptr(), gamma), (self.beta_gradient.as_mut_ptr(), beta)]
-                {
-                    let gradient = gradient.add(channel);
-                    V::load(gradient).add(sums[0].add(sums[1])).store(gradient);
+                    let gamma = V::load(self.gamma.as_ptr().add(channel));
+                    let real = in_real_channels::<V>(channels, channel, 1.0);
+                    // Sums over the positions; twice, to add faster.
+                    let (mut gamma_sums, mut beta_sums) = ([zero; 2], [zero; 2]);
+                    for (position, [mean, inverse]) in moments.iter().enumerate() {
+                        let at = position * BLOCK + offset;
+                        let inverse = V::splat(*inverse);
+                        let normal = V::load(x.add(at)).sub(V::splat(*mean)).mul(inverse);
+                        let value = V::load(dy.add(at));
+                        let [mean_scaled, mean_product] = means[position];
+                        let inner = normal.mul_add(V::splat(mean_product), V::splat(mean_scaled));
+                        value.mul(gamma).sub(inner).mul(inverse.mul(real)).store(dx.add(at));
+                        gamma_sums[position % 2] = normal.mul_add(value, gamma_sums[position % 2]);
+                        beta_sums[position % 2] = beta_sums[position % 2].add(value);
+                    }
+                    let gamma_gradient = self.gamma_gradient.as_mut_ptr().add(channel);
+                    V::load(gamma_gradient).add(gamma_sums[0].add(gamma_sums[1])).store(gamma_gradient);
+                    let beta_gradient = self.beta_gradient.as_mut_ptr().add(channel);
+                    V::load(beta_gradient).add(beta_sums[0].add(beta_sums[1])).store(beta_gradient);
                 }
             }
         }

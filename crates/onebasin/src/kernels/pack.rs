@@ -6,29 +6,38 @@ use super::geometry::TILE;
 use super::geometry::blocks;
 use super::geometry::depth;
 use super::lanes::BLOCK;
+use std::ops::Range;
 
-/// Copies up to 16 values to the beginning of a block; a whole block without a call for its length.
+/// Copies the first `count` values of each source to the beginning of each block.
+///
+/// Whole blocks have a loop of their own: with a length known beforehand a copy is two instructions, not a call.
 #[inline]
-fn copy(from: &[f32], block: &mut [f32]) {
-    match <&[f32; BLOCK]>::try_from(from) {
-        Ok(whole) => block.copy_from_slice(whole),
-        Err(_) => block[..from.len()].copy_from_slice(from),
+fn copy_each<'a>(count: usize, sources: impl Iterator<Item = &'a [f32]>, blocks: &mut [f32]) {
+    let blocks = blocks.as_chunks_mut::<BLOCK>().0.iter_mut();
+    if count == BLOCK {
+        for (source, block) in sources.zip(blocks) {
+            *block = *source.first_chunk().expect("a whole block");
+        }
+    } else {
+        for (source, block) in sources.zip(blocks) {
+            block[..count].copy_from_slice(&source[..count]);
+        }
     }
 }
 
-/// Packs weights (kernel, kernel, inputs, units) of one block of units for the forward pass:
-/// (input blocks, taps, 16 inputs, 16 units). Values beyond the real inputs and units are left as they are.
-pub fn weights_forward(geometry: &Geometry, unit_block: usize, weights: &[f32], packed: &mut [f32]) {
+/// Packs weights (kernel, kernel, inputs, units) of some blocks of units for the forward pass:
+/// (unit blocks, input blocks, taps, 16 inputs, 16 units). Values beyond the real inputs and units are left as they are.
+///
+/// Rows of weights are read on through all the blocks of units: neighbours in memory are read together.
+pub fn weights_forward(geometry: &Geometry, unit_blocks: Range<usize>, weights: &[f32], packed: &mut [f32]) {
     let Geometry { kernel, inputs, units, .. } = *geometry;
-    let count = depth(units, unit_block);
-    let mut tiles = packed.chunks_exact_mut(TILE);
-    for block in 0..blocks(inputs) {
-        for tap in 0..kernel * kernel {
-            let tile = tiles.next().expect("one tile for each tap of each block");
-            for input in 0..depth(inputs, block) {
-                let from = (tap * inputs + block * BLOCK + input) * units + unit_block * BLOCK;
-                copy(&weights[from..from + count], &mut tile[input * BLOCK..][..BLOCK]);
-            }
+    let block_len = kernel * kernel * blocks(inputs) * TILE;
+    for tile in 0..blocks(inputs) * kernel * kernel {
+        let (block, tap) = (tile / (kernel * kernel), tile % (kernel * kernel));
+        let first = tap * inputs + block * BLOCK;
+        for (unit_block, packed) in unit_blocks.clone().zip(packed.chunks_exact_mut(block_len)) {
+            let rows = (first..first + depth(inputs, block)).map(|row| &weights[row * units + unit_block * BLOCK..]);
+            copy_each(depth(units, unit_block), rows, &mut packed[tile * TILE..][..TILE]);
         }
     }
 }
@@ -103,7 +112,5 @@ fn for_each_run(plane: Plane, channels: usize, mut copy: impl FnMut(usize, usize
 /// Writes the features of block `block` of every vector (vectors, features) into one block (vectors, 16).
 pub fn vectors_block(features: usize, block: usize, vectors: &[f32], blocked: &mut [f32]) {
     let count = depth(features, block);
-    for (vector, lanes) in vectors.chunks_exact(features).zip(blocked.chunks_exact_mut(BLOCK)) {
-        copy(&vector[block * BLOCK..][..count], lanes);
-    }
+    copy_each(count, vectors.chunks_exact(features).map(|vector| &vector[block * BLOCK..]), blocked);
 }

@@ -159,7 +159,7 @@ impl Shard {
         let dx = &mut self.gradients[buffer];
         if to.is_vectors() {
             let columns = self.images;
-            let share = call.team.share(input_blocks).next_multiple_of(2);
+            let share = call.team.share(input_blocks).next_multiple_of(4);
             call.team.chunks(dx, share * from.plane.block(), |chunk, out| {
                 let first = chunk * share;
                 call.isa.run(Convolve {

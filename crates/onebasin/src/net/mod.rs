@@ -294,7 +294,9 @@ impl Net {
         let shards = self.shards.get_mut().expect(NO_PANIC);
         shards.resize_with(if self.plan.is_dense() { 1 } else { self.team.threads() }, || Shard::new(&self.plan));
         if with_backward {
-            shards.iter_mut().for_each(|shard| shard.make_room_for_gradients(&self.plan));
+            for shard in shards {
+                shard.make_room_for_gradients(&self.plan);
+            }
         }
     }
 

@@ -44,8 +44,11 @@ impl Packed {
                     let geometry = &product.geometry;
                     let weights = &params[product.weight.clone()];
                     let forward = &mut self.forward[product.packed.clone()];
-                    team.chunks(forward, weight_block(product, geometry.inputs), |block, packed| {
-                        pack::weights_forward(geometry, block, weights, packed);
+                    let share = team.share(blocks(geometry.units));
+                    team.chunks(forward, share * weight_block(product, geometry.inputs), |index, packed| {
+                        let first = index * share;
+                        let unit_blocks = first..(first + share).min(blocks(geometry.units));
+                        pack::weights_forward(geometry, unit_blocks, weights, packed);
                     });
                     if with_backward && step.x_reach != Reach::Nowhere {
                         let backward = &mut self.backward[product.packed.clone()];

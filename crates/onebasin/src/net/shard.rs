@@ -232,8 +232,8 @@ fn dense(call: Call<'_>, product: &Product, images: usize, x: &[f32], out: &mut 
     let weights = &call.packed.forward[product.packed.clone()];
     let padded_bias = &call.packed.padded[product.padded_bias.clone()];
     let weight_block = weight_block(product, geometry.inputs);
-    // Kernels take two blocks at a time.
-    let share = call.team.share(blocks(geometry.units)).next_multiple_of(2);
+    // Kernels take four blocks at a time.
+    let share = call.team.share(blocks(geometry.units)).next_multiple_of(4);
     call.team.chunks(out, share * geometry.to.block(), |chunk, out| {
         let first = chunk * share;
         let count = share.min(blocks(geometry.units) - first);

@@ -104,9 +104,7 @@ proptest! {
         }
         let weight_block = plain.kernel * plain.kernel * blocks(plain.inputs) * TILE;
         let mut tiles = vec![0.0; geometry.tiles() * TILE];
-        for (block, tiles) in tiles.chunks_exact_mut(weight_block).enumerate() {
-            pack::weights_forward(&geometry, block, &weights, tiles);
-        }
+        pack::weights_forward(&geometry, 0..blocks(geometry.units), &weights, &mut tiles);
         let mut padded_bias = bias.clone();
         padded_bias.resize(blocks(plain.units) * BLOCK, 0.0);
         let x = packed(from, plain.inputs, plain.images, &x);
@@ -252,9 +250,7 @@ proptest! {
         };
         let (forward_block, backward_block) = (blocks(inputs) * TILE, blocks(units) * TILE);
         let (mut forward, mut backward) = (vec![0.0; geometry.tiles() * TILE], vec![0.0; geometry.tiles() * TILE]);
-        for (block, tiles) in forward.chunks_exact_mut(forward_block).enumerate() {
-            pack::weights_forward(&geometry, block, &weights, tiles);
-        }
+        pack::weights_forward(&geometry, 0..blocks(geometry.units), &weights, &mut forward);
         for (block, tiles) in backward.chunks_exact_mut(backward_block).enumerate() {
             pack::weights_backward(&geometry, block, &weights, tiles);
         }

@@ -74,121 +74,121 @@ impl Kernel for WeightGradient<'_> {
         let Geometry { kernel, stride, inputs, units, from, to } = geometry;
         let pad = (kernel / 2) as isize;
         let triple = V::LANES == BLOCK && kernel == 3 && stride == 1;
-        let first_input = if kernel == 1 { self.input_blocks.start * BLOCK } else { 0 };
+        let taps_together = if triple { 3 } else { 1 };
         let chunk = if to.border == 0 { COLUMNS_IN_CACHE } else { self.columns };
         let gradient = self.gradient.as_mut_ptr();
-        // SAFETY: every offset below is inside the slices, as `check` has shown.
-        unsafe {
-            for start in (0..self.columns).step_by(chunk) {
-                let columns = chunk.min(self.columns - start);
-                let load = self.accumulate || start > 0;
-                for tap in (0..kernel * kernel).step_by(if triple { 3 } else { 1 }) {
-                    let tap_row = (tap / kernel) as isize - pad;
-                    let tap_column = (tap % kernel) as isize - pad;
-                    // Rows of outputs whose input row is not the zero border.
-                    let low = usize::from(tap_row < 0);
-                    let reach = (from.height as isize - 1 - tap_row).div_euclid(stride as isize) + 1;
-                    let high = to.height.min(reach.max(0) as usize);
-                    if low >= high {
-                        if !load {
-                            let taps = if triple { 3 } else { 1 };
-                            std::slice::from_raw_parts_mut(gradient.add(tap * inputs * units), taps * inputs * units)
-                                .fill(0.0);
-                        }
-                        continue;
+        for start in (0..self.columns).step_by(chunk) {
+            let load = self.accumulate || start > 0;
+            for tap in (0..kernel * kernel).step_by(taps_together) {
+                let tap_row = (tap / kernel) as isize - pad;
+                let tap_column = (tap % kernel) as isize - pad;
+                // Rows of outputs whose input row is not the zero border.
+                let low = usize::from(tap_row < 0);
+                let reach = (from.height as isize - 1 - tap_row).div_euclid(stride as isize) + 1;
+                let high = to.height.min(reach.max(0) as usize);
+                if low >= high {
+                    if !load {
+                        self.gradient[tap * inputs * units..][..taps_together * inputs * units].fill(0.0);
                     }
-                    let x_row = (low * stride) as isize + tap_row;
-                    // In threes, inputs are walked from the first column and the outputs are shifted.
-                    let x_column = if triple { 0 } else { (start * stride) as isize + tap_column };
+                    continue;
+                }
+                // In threes, inputs are walked from the first column and the outputs are shifted.
+                let x_column = if triple { 0 } else { (start * stride) as isize + tap_column };
+                let x_at = from.around((low * stride) as isize + tap_row, x_column);
+                let dy_at = to.at(low, start);
+                let mut unit_block = 0;
+                while unit_block < blocks(units) {
+                    // With 16 lanes, three blocks of units; but rather two and two than three and one.
+                    let together = match (V::LANES, blocks(units) - unit_block) {
+                        (16, 2 | 4) if !triple => 2,
+                        (16, 3..) if !triple => 3,
+                        _ => 1,
+                    };
                     for input_block in self.input_blocks.clone() {
-                        let positions = Positions {
-                            images: self.images,
-                            rows: high - low,
-                            columns,
-                            x: self.x.as_ptr().add(input_block * from.block() + from.around(x_row, x_column)),
-                            x_image: blocks(inputs) * from.block(),
-                            x_row: stride * from.row(),
-                            x_step: stride * BLOCK,
-                            dy_image: blocks(units) * to.block(),
-                            dy_row: to.row(),
-                        };
-                        let rows = (tap * inputs + input_block * BLOCK - first_input) * units;
+                        let first_input = if kernel == 1 { self.input_blocks.start * BLOCK } else { 0 };
+                        let row = tap * inputs + input_block * BLOCK - first_input;
                         let count = depth(inputs, input_block);
-                        let dy = |unit_block: usize, column: isize| {
-                            self.dy.as_ptr().add(unit_block * to.block() + to.around(low as isize, column))
-                        };
-                        let mut unit_block = 0;
-                        while unit_block < blocks(units) {
-                            let unit = unit_block * BLOCK;
-                            let lanes = depth(units, unit_block);
-                            let at = gradient.add(rows + unit);
-                            if triple {
-                                let vectors = Vectors {
-                                    dy: [dy(unit_block, 1), dy(unit_block, 0), dy(unit_block, -1)],
-                                    gradient: [at, at.add(inputs * units), at.add(2 * inputs * units)],
-                                    lanes: [lanes; 3],
-                                    input: units,
-                                    load,
-                                };
-                                positions.inputs::<V, 3>(count, vectors);
-                                unit_block += 1;
-                            } else if V::LANES == BLOCK && unit_block + 3 <= blocks(units) {
-                                let vectors = Vectors {
-                                    dy: std::array::from_fn(|n| dy(unit_block + n, start as isize)),
-                                    gradient: std::array::from_fn(|n| at.add(n * BLOCK)),
-                                    lanes: [BLOCK, BLOCK, depth(units, unit_block + 2)],
-                                    input: units,
-                                    load,
-                                };
-                                positions.inputs::<V, 3>(count, vectors);
-                                unit_block += 3;
-                            } else if V::LANES == BLOCK {
-                                let vectors = Vectors {
-                                    dy: [dy(unit_block, start as isize)],
-                                    gradient: [at],
-                                    lanes: [lanes],
-                                    input: units,
-                                    load,
-                                };
-                                positions.inputs::<V, 1>(count, vectors);
-                                unit_block += 1;
-                            } else if V::LANES == 8 {
-                                positions.inputs::<V, 2>(
-                                    count,
-                                    within_block::<V, 2>(dy(unit_block, start as isize), at, lanes, units, load),
-                                );
-                                unit_block += 1;
-                            } else {
-                                positions.inputs::<V, 4>(
-                                    count,
-                                    within_block::<V, 4>(dy(unit_block, start as isize), at, lanes, units, load),
-                                );
-                                unit_block += 1;
+                        // SAFETY: every offset is inside its slice, as `check` has shown.
+                        unsafe {
+                            let positions = Positions {
+                                images: self.images,
+                                rows: high - low,
+                                columns: chunk.min(self.columns - start),
+                                x: self.x.as_ptr().add(input_block * from.block() + x_at),
+                                x_image: blocks(inputs) * from.block(),
+                                x_row: stride * from.row(),
+                                x_step: stride * BLOCK,
+                                dy_image: blocks(units) * to.block(),
+                                dy_row: to.row(),
+                            };
+                            let target = Target {
+                                dy: self.dy.as_ptr().add(unit_block * to.block() + dy_at),
+                                dy_block: to.block(),
+                                gradient: gradient.add(row * units + unit_block * BLOCK),
+                                units,
+                                units_left: units - unit_block * BLOCK,
+                                load,
+                            };
+                            match (V::LANES, triple, together) {
+                                (16, true, _) => positions.inputs::<V, 3>(count, target.three_taps(inputs)),
+                                (16, false, 3) => positions.inputs::<V, 3>(count, target.side_by_side::<V, 3>()),
+                                (16, false, 2) | (8, _, _) => {
+                                    positions.inputs::<V, 2>(count, target.side_by_side::<V, 2>());
+                                }
+                                (16, false, _) => positions.inputs::<V, 1>(count, target.side_by_side::<V, 1>()),
+                                _ => positions.inputs::<V, 4>(count, target.side_by_side::<V, 4>()),
                             }
                         }
                     }
+                    unit_block += together;
                 }
             }
         }
     }
 }
 
-/// The vectors of one block of units on an instruction set with fewer than 16 lanes.
-#[inline(always)]
-unsafe fn within_block<V: Lanes, const N: usize>(
+/// Where the tiles of one block of inputs and some units begin.
+#[derive(Clone, Copy)]
+struct Target {
     dy: *const f32,
+    dy_block: usize,
     gradient: *mut f32,
-    lanes: usize,
-    input: usize,
+    units: usize,
+    /// Units from the first of these to the last of the layer.
+    units_left: usize,
     load: bool,
-) -> Vectors<N> {
-    Vectors {
-        // SAFETY: a block has 16 lanes in `dy`; a vector with no lane in `gradient` is never touched.
-        dy: std::array::from_fn(|n| unsafe { dy.add(n * V::LANES) }),
-        gradient: std::array::from_fn(|n| gradient.wrapping_add(n * V::LANES)),
-        lanes: std::array::from_fn(|n| lanes.saturating_sub(n * V::LANES).min(V::LANES)),
-        input,
-        load,
+}
+
+impl Target {
+    /// The same block of units at three neighbouring columns, which belong to the three taps of a kernel row.
+    #[inline(always)]
+    unsafe fn three_taps(self, inputs: usize) -> Vectors<3> {
+        let tap = inputs * self.units;
+        // SAFETY: the columns before the first and behind the last are the border; all taps are in the gradient.
+        let (dy, gradient) = unsafe {
+            (
+                [self.dy.add(BLOCK), self.dy, self.dy.sub(BLOCK)],
+                [self.gradient, self.gradient.add(tap), self.gradient.add(2 * tap)],
+            )
+        };
+        Vectors { dy, gradient, lanes: [self.units_left.min(BLOCK); 3], input: self.units, load: self.load }
+    }
+
+    /// `N` vectors of neighbouring units.
+    #[inline(always)]
+    unsafe fn side_by_side<V: Lanes, const N: usize>(self) -> Vectors<N> {
+        Vectors {
+            dy: std::array::from_fn(|n| {
+                let (block, part) = (n * V::LANES / BLOCK, n * V::LANES % BLOCK);
+                // SAFETY: `dy` has whole blocks, and the caller asks for no more of them than there are.
+                unsafe { self.dy.add(block * self.dy_block + part) }
+            }),
+            // A vector without a lane in the gradient points behind its end, and is never touched.
+            gradient: std::array::from_fn(|n| self.gradient.wrapping_add(n * V::LANES)),
+            lanes: std::array::from_fn(|n| self.units_left.saturating_sub(n * V::LANES).min(V::LANES)),
+            input: self.units,
+            load: self.load,
+        }
     }
 }
 

@@ -109,8 +109,20 @@ fn for_each_run(plane: Plane, channels: usize, mut copy: impl FnMut(usize, usize
     }
 }
 
-/// Writes the features of block `block` of every vector (vectors, features) into one block (vectors, 16).
-pub fn vectors_block(features: usize, block: usize, vectors: &[f32], blocked: &mut [f32]) {
-    let count = depth(features, block);
-    copy_each(count, vectors.chunks_exact(features).map(|vector| &vector[block * BLOCK..]), blocked);
+/// Writes some blocks of features of every vector (vectors, features) into columns: (blocks, columns, 16).
+///
+/// Vector after vector, so that neighbours in memory are read together.
+pub fn vectors(plane: Plane, features: usize, feature_blocks: Range<usize>, vectors: &[f32], blocked: &mut [f32]) {
+    let whole = feature_blocks.start..feature_blocks.end.min(features / BLOCK);
+    for (column, vector) in vectors.chunks_exact(features).enumerate() {
+        let whole = &vector.as_chunks::<BLOCK>().0[whole.clone()];
+        for (from, to) in whole.iter().zip(blocked.chunks_exact_mut(plane.block())) {
+            to.as_chunks_mut().0[column] = *from;
+        }
+    }
+    if whole.end < feature_blocks.end {
+        let last = &mut blocked[(whole.end - whole.start) * plane.block()..];
+        let rest = vectors.chunks_exact(features).map(|vector| &vector[whole.end * BLOCK..]);
+        copy_each(features % BLOCK, rest, last);
+    }
 }

@@ -102,10 +102,12 @@ impl Shard {
 
     fn load(&mut self, call: Call<'_>, images: &[f32]) {
         let slot = call.plan.slots[0];
-        let count = self.images;
         if slot.is_vectors() {
-            call.team.chunks(&mut self.values[0], slot.plane.block(), |block, blocked| {
-                pack::vectors_block(slot.channels, block, images, &mut blocked[..count * BLOCK]);
+            let share = call.team.share(blocks(slot.channels));
+            call.team.chunks(&mut self.values[0], share * slot.plane.block(), |index, blocked| {
+                let first = index * share;
+                let feature_blocks = first..(first + share).min(blocks(slot.channels));
+                pack::vectors(slot.plane, slot.channels, feature_blocks, images, blocked);
             });
         } else {
             let len = slot.plane.height * slot.plane.width * slot.channels;

@@ -90,9 +90,7 @@ proptest! {
         let logits: Vec<f32> = normals("logits", images * classes).into_iter().map(|value| value * scale).collect();
         let labels: Vec<u32> = (0..images).map(|image| (image * 7 % classes) as u32).collect();
         let mut blocked = vec![0.0; blocks(classes) * plane.block()];
-        for (block, blocked) in blocked.chunks_exact_mut(plane.block()).enumerate() {
-            pack::vectors_block(classes, block, &logits, blocked);
-        }
+        pack::vectors(plane, classes, 0..blocks(classes), &logits, &mut blocked);
         for isa in Isa::available() {
             let mut gradient = vec![0.0; blocked.len()];
             let (mut values, mut row) = (vec![0.0; images], vec![0.0; classes]);

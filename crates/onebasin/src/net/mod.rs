@@ -95,7 +95,9 @@ impl Net {
             plan
         } else {
             let floats: usize = plan.slots.iter().map(|slot| slot.len()).sum();
-            Plan::new(arch, (SHARD_FLOATS / floats).clamp(2, 64))
+            // Powers of two, because batches often are: then all parts of a batch are equal.
+            let capacity = 1 << (SHARD_FLOATS / floats).clamp(2, 64).ilog2();
+            Plan::new(arch, capacity)
         };
         Ok(Self {
             arch: arch.clone(),

@@ -235,7 +235,7 @@ proptest! {
         }
         let blocked = |features: usize, values: &[f32]| {
             let mut blocked = vec![0.0; blocks(features) * plane.block()];
-            pack::vectors(plane, features, 0..blocks(features), &values, &mut blocked);
+            pack::vectors(plane, features, 0..blocks(features), values, &mut blocked);
             blocked
         };
         let plain = |features: usize, blocked: &[f32]| -> Vec<f32> {

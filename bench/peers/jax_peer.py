@@ -88,8 +88,8 @@ def logits_case(network):
     return lambda: jax.block_until_ready([forward(parameters, batch) for batch in batches])
 
 
-def sgemm_case():
-    a, b = jax.random.normal(jax.random.key(0), (2, networks.SGEMM_SIZE, networks.SGEMM_SIZE))
+def product_case(kind):
+    a, b = on_device(networks.factors(kind))
     multiply = jax.jit(jnp.matmul)
     return lambda: multiply(a, b).block_until_ready()
 
@@ -101,11 +101,17 @@ def normals_case():
 
 
 def build(case):
-    """`sgemm`, `normals`, or network/gradient, network/logits."""
-    if case in ("sgemm", "normals"):
-        return {"sgemm": sgemm_case, "normals": normals_case}[case]()
-    network, what = case.split("/")
-    return {"gradient": gradient_case, "logits": logits_case}[what](network)
+    """`normals`, product/kind, network/gradient or network/logits."""
+    match case.split("/"):
+        case ["normals"]:
+            return normals_case()
+        case ["product", kind]:
+            return product_case(kind)
+        case [network, "gradient"]:
+            return gradient_case(network)
+        case [network, "logits"]:
+            return logits_case(network)
+    raise ValueError(f"jax has no case {case}")
 
 
 def evaluate(preset, values, images, labels, _variant):

@@ -12,7 +12,13 @@ PRESETS = {
 
 GRADIENT_BATCH = {"mlp": 500, "resnet": 128}
 LOGITS_IMAGES = 10_000
-SGEMM_SIZE = 2048
+# (rows, depth, columns), and which factor is stored transposed.
+PRODUCTS = {
+    "sgemm": (2048, 2048, 2048, None),
+    "forward": (500, 784, 512, None),
+    "input-gradient": (500, 512, 512, "b"),
+    "weight-gradient": (784, 500, 512, "a"),
+}
 NORMALS = 1_000_000
 EPSILON = 1e-6
 
@@ -75,6 +81,19 @@ def initial_parameters(preset):
         else:
             parameters[name] = np.full(shape, name.endswith(".gamma"), np.float32)
     return parameters
+
+
+def factors(kind):
+    """The two factors of a product, (rows, depth) and (depth, columns)."""
+    random = np.random.default_rng(2)
+    rows, depth, columns, transposed = PRODUCTS[kind]
+
+    def factor(name, height, width):
+        if name == transposed:
+            return random.standard_normal((width, height), np.float32).T
+        return random.standard_normal((height, width), np.float32)
+
+    return factor("a", rows, depth), factor("b", depth, columns)
 
 
 @functools.cache

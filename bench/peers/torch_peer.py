@@ -138,9 +138,9 @@ def logits_case(network, variant):
     return call
 
 
-def sgemm_case():
-    a, b = (torch.randn(networks.SGEMM_SIZE, networks.SGEMM_SIZE) for _ in range(2))
-    out = torch.empty_like(a)
+def product_case(kind):
+    a, b = (torch.from_numpy(factor) for factor in networks.factors(kind))
+    out = torch.empty(a.shape[0], b.shape[1])
     return lambda: torch.mm(a, b, out=out)
 
 
@@ -150,11 +150,17 @@ def normals_case():
 
 
 def build(case):
-    """`sgemm`, `normals`, or network/gradient/variant, network/logits/variant."""
-    if case in ("sgemm", "normals"):
-        return {"sgemm": sgemm_case, "normals": normals_case}[case]()
-    network, what, variant = case.split("/")
-    return {"gradient": gradient_case, "logits": logits_case}[what](network, variant)
+    """`normals`, product/kind, network/gradient/variant or network/logits/variant."""
+    match case.split("/"):
+        case ["normals"]:
+            return normals_case()
+        case ["product", kind]:
+            return product_case(kind)
+        case [network, "gradient", variant]:
+            return gradient_case(network, variant)
+        case [network, "logits", variant]:
+            return logits_case(network, variant)
+    raise ValueError(f"torch has no case {case}")
 
 
 def evaluate(preset, values, images, labels, variant):

@@ -2,7 +2,7 @@
 
 mod networks;
 mod peak;
-mod sgemm;
+mod products;
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -54,12 +54,12 @@ fn answer(line: &str, threads: usize, cases: &mut HashMap<String, Case>) -> Resu
     Ok(format!("ms={}{flop}", times.join(",")))
 }
 
-/// `peak`, `normals`, sgemm/library, network/gradient or network/logits.
+/// `peak`, `normals`, product/kind/library, network/gradient or network/logits.
 fn build(name: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
     match name.split('/').collect::<Vec<_>>()[..] {
         ["peak"] => peak::case(threads),
         ["normals"] => Ok(networks::normals()),
-        ["sgemm", library] => sgemm::case(library, threads),
+        ["product", kind, library] => products::case(kind, library, threads),
         [network, "gradient"] => networks::gradient(network, threads),
         [network, "logits"] => networks::logits(network, threads),
         _ => Err(format!("there is no case `{name}`").into()),

@@ -229,7 +229,7 @@ fn a_zero_width_is_an_error() {
     assert_snapshot!(onebasin("arch mlp --hidden 512,0"), @r"
         exit code: 2
         ----- stderr -----
-        error: the width of `hidden2` is 0; it must be at least 1
+        error: the number of units of `hidden2` is 0; it must be at least 1
 
         For more information, try '--help'.
     ");

@@ -26,6 +26,20 @@ pub enum Error {
         /// The depth given.
         depth: usize,
     },
+    /// A convolution can go by one or two positions.
+    #[error("the stride of `{layer}` is {stride}; it must be 1 or 2")]
+    Stride {
+        /// Name of the layer.
+        layer: String,
+        /// The stride given.
+        stride: usize,
+    },
+    /// An instruction set that this machine does not have.
+    #[error("this machine does not have {isa}")]
+    NoIsa {
+        /// The instruction set.
+        isa: String,
+    },
     /// A layer cannot be applied to what comes before it.
     #[error("layer `{layer}` does not fit its input of {height}x{width}x{channels}: {reason}")]
     DoesNotFit {
@@ -69,7 +83,7 @@ pub enum Error {
         why: String,
     },
     /// Two arrays that must share one layout differ; the first difference is named.
-    #[error("the parameters do not have the layout of the network: {difference}")]
+    #[error("the parameters do not have the layout that is needed: {difference}")]
     Layout {
         /// The first difference.
         difference: String,

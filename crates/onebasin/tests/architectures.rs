@@ -79,9 +79,9 @@ fn shapes_shrink_as_they_should() {
 
 #[test]
 fn sizes_of_zero_are_refused() {
-    assert_eq!(refused(mlp("28x28x1", &[512, 0])), "the width of `hidden2` is 0; it must be at least 1");
+    assert_eq!(refused(mlp("28x28x1", &[512, 0])), "the number of units of `hidden2` is 0; it must be at least 1");
     assert_eq!(refused(mlp("28x0x1", &[5])), "the width of `input` is 0; it must be at least 1");
-    assert_eq!(refused(cnn("8x8x1", &["0"])), "the width of `conv1` is 0; it must be at least 1");
+    assert_eq!(refused(cnn("8x8x1", &["0"])), "the number of units of `conv1` is 0; it must be at least 1");
     assert_eq!(refused(resnet(20, 0)), "the width multiplier of the resnet is 0; it must be at least 1");
 }
 
@@ -91,6 +91,8 @@ fn what_does_not_fit_is_refused() {
         refused(cnn("5x8x1", &["4", "max", "max", "max"])),
         "layer `pool3` does not fit its input of 1x2x4: a 2x2 pool needs at least 2x2; leave it out or give larger images"
     );
+    let stack = vec![Stage::Conv { channels: 4, stride: 3 }];
+    assert_eq!(refused(Cnn { stack, ..cnn("8x8x1", &[]) }), "the stride of `conv1` is 3; it must be 1 or 2");
     for depth in [0, 2, 7, 21] {
         let expected = format!("a resnet has 6n + 2 layers (8, 14, 20, ..., 1202), not {depth}");
         assert_eq!(refused(resnet(depth, 1)), expected);

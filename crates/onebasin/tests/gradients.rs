@@ -23,6 +23,9 @@ fn presets() -> Vec<Preset> {
     for (input, stack, hidden, activation) in [
         ("28x28x1", "6,max,17/2,average", vec![20], Activation::Relu),
         ("32x32x3", "5/2,average,9,max", vec![], Activation::Tanh),
+        ("9x6x2", "max,4", vec![7], Activation::Relu),
+        ("1x9x3", "4,5/2", vec![], Activation::Tanh),
+        ("8x8x1", "average", vec![], Activation::Relu),
     ] {
         let stack = stack.split(',').map(|stage| stage.parse().unwrap()).collect();
         presets.push(Cnn { input: input.parse().unwrap(), classes: 7, stack, hidden, activation }.into());

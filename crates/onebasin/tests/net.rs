@@ -8,6 +8,7 @@ use onebasin::arch::Normalisation;
 use onebasin::arch::ResNet;
 use onebasin::arch::Shortcut;
 use onebasin::error::Error;
+use onebasin::kernels::Isa;
 use onebasin::net::Batch;
 use onebasin::net::Net;
 use onebasin::params::Layout;
@@ -101,6 +102,25 @@ fn gradients_add_up() {
     }
 }
 
+/// Nothing of a larger batch stays behind in the buffers of a smaller one.
+#[test]
+fn a_smaller_batch_after_a_larger_one_is_like_the_first() {
+    for arch in [mlp(&[33]), cnn(), resnet(Normalisation::Layer), resnet(Normalisation::Frn)] {
+        let (images, labels, params) = (images(&arch, 41), labels(&arch, 41), arch.initialise(2));
+        let of = |net: &mut Net, count: usize| {
+            let mut gradient = Params::zeros(arch.layout());
+            let batch = Batch { images: &images[..count * arch.input().len()], labels: &labels[..count] };
+            let value = net.gradient(&params, batch, &mut gradient).unwrap();
+            (value, gradient)
+        };
+        let mut used = Net::new(&arch, 2).unwrap();
+        for count in [41, 5, 41, 1] {
+            let fresh = of(&mut Net::new(&arch, 2).unwrap(), count);
+            assert!(of(&mut used, count) == fresh, "{count} images in {:?}", arch.preset());
+        }
+    }
+}
+
 #[test]
 fn activations_are_what_the_next_layer_reads() {
     let arch = mlp(&[20]);
@@ -169,6 +189,44 @@ fn nan_parameters_are_a_value_not_a_crash() {
     }
 }
 
+#[test]
+fn a_nan_in_any_parameter_shows() {
+    let input = "6x6x1".parse().unwrap();
+    let stack = ["3", "max", "2"].map(|stage| stage.parse().unwrap()).to_vec();
+    let cnn = Cnn { input, classes: 3, stack, hidden: vec![], activation: Activation::Relu };
+    let frn = ResNet {
+        input,
+        classes: 3,
+        depth: 8,
+        width: 1,
+        normalisation: Normalisation::Frn,
+        shortcut: Shortcut::Projection,
+    };
+    for arch in [Arch::new(cnn).unwrap(), Arch::new(frn).unwrap()] {
+        let (images, labels, params) = (images(&arch, 2), labels(&arch, 2), arch.initialise(1));
+        let mut net = Net::new(&arch, 1).unwrap();
+        for tensor in arch.layout().tensors() {
+            // Every value of small tensors, some of large ones.
+            for index in tensor.range().step_by(tensor.range().len().div_ceil(20)) {
+                let mut params = params.clone();
+                params.values_mut()[index] = f32::NAN;
+                let value = net.log_likelihood(&params, Batch { images: &images, labels: &labels }).unwrap();
+                assert!(value.is_nan(), "{} [{}]: {value}", tensor.name(), index - tensor.range().start);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_instruction_set_is_there_or_an_error() {
+    for isa in [Isa::Portable, Isa::Avx2, Isa::Avx512] {
+        match Net::on(isa, &mlp(&[4]), 1) {
+            Ok(_) => assert!(Isa::available().contains(&isa)),
+            Err(error) => assert_eq!(error.to_string(), format!("this machine does not have {isa:?}")),
+        }
+    }
+}
+
 fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     result.unwrap_err().to_string()
 }
@@ -219,7 +277,7 @@ fn a_label_that_is_no_class_is_an_error() {
 fn parameters_of_another_network_are_an_error() {
     let (arch, other) = (mlp(&[4]), mlp(&[5]));
     let mut net = Net::new(&arch, 1).unwrap();
-    let difference = "the parameters do not have the layout of the network: \
+    let difference = "the parameters do not have the layout that is needed: \
         `hidden1.weight` [64, 5] where `hidden1.weight` [64, 4] is expected";
     let mut logits = [0.0; 10];
     assert_eq!(message(net.logits(&other.initialise(0), &[0.0; 64], &mut logits)), difference);

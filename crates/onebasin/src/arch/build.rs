@@ -21,7 +21,8 @@ use crate::error::Result;
 use crate::params::Layout;
 use std::sync::Arc;
 
-/// Largest number of values an image or an activation may have: offsets must fit into 32 bits.
+/// Largest number of values an image or an activation may have: a gigabyte, or sixteen with one channel, which is
+/// stored as a block of sixteen.
 const LARGEST: usize = 1 << 28;
 
 /// Deepest residual network: that of He et al. (2016).
@@ -87,7 +88,7 @@ impl Builder {
 
     fn dense(&mut self, name: &str, input: NodeIndex, units: usize) -> Result<NodeIndex> {
         if units == 0 {
-            return Err(Error::Zero { what: format!("the width of `{name}`") });
+            return Err(Error::Zero { what: format!("the number of units of `{name}`") });
         }
         let fan_in = self.shape(input).channels;
         let weight = self.tensor(name, "weight", &[fan_in, units], Role::Weight { fan_in })?;
@@ -127,7 +128,10 @@ impl Builder {
         with_bias: bool,
     ) -> Result<NodeIndex> {
         if channels == 0 {
-            return Err(Error::Zero { what: format!("the width of `{name}`") });
+            return Err(Error::Zero { what: format!("the number of units of `{name}`") });
+        }
+        if !(1..=2).contains(&stride) {
+            return Err(Error::Stride { layer: name.to_owned(), stride });
         }
         let from = self.shape(input);
         let fan_in = kernel * kernel * from.channels;

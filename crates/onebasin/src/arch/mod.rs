@@ -263,7 +263,8 @@ impl Arch {
 
     /// He initialisation: weights N(0, 2 / fan-in) (N(0, 1 / fan-in) for tanh networks), scales one, the rest zero.
     ///
-    /// Each tensor has a stream of its own, so its values depend on the seed, its name and its shape only.
+    /// Each tensor has a stream of its own, so its values depend on the seed, its name, its shape and the
+    /// non-linearity only.
     pub fn initialise(&self, seed: u64) -> Params {
         let gain = match self.preset.activation() {
             Activation::Relu => 2.0,

@@ -8,9 +8,9 @@ use std::ops::DerefMut;
 #[repr(C, align(64))]
 struct Line([f32; 16]);
 
-/// A zeroed array that begins on a cache line.
+/// An array of zeros to begin with, whose first value is the first of a cache line.
 ///
-/// Measured on AVX-512: with blocks across two lines a dense layer is a tenth slower.
+/// A `Vec` of this size begins 16 bytes into a line, and then every load of a block is two.
 #[derive(Clone, Debug, Default)]
 pub struct Aligned {
     lines: Vec<Line>,

@@ -5,6 +5,7 @@
 //! that, a layer of 16 units needs a load for every multiplication and is bound by the two load ports.
 
 use super::geometry::Pass;
+use super::geometry::TILE;
 use super::geometry::Tap;
 use super::isa::Kernel;
 use super::lanes::BLOCK;
@@ -110,24 +111,39 @@ impl Kernel for Convolve<'_> {
 }
 
 impl Convolve<'_> {
-    /// Panics if any access of the sweeps would leave a slice.
+    /// Panics if any access of the sweeps would leave a slice. Sums saturate: what is too large for a number is too
+    /// large for a slice.
     #[inline(always)]
     fn check(&self) {
         let pass = self.pass;
-        let grid = |row: usize, step: usize| (pass.rows - 1) * row + (self.columns - 1) * step;
-        let out_end = (self.unit_blocks - 1) * pass.out_block + pass.out + grid(pass.out_row, pass.out_step) + BLOCK;
+        let end = |parts: [(usize, usize); 3], first: usize| {
+            parts.iter().fold(first, |sum, (count, step)| sum.saturating_add(count.saturating_mul(*step)))
+        };
+        let (rows, columns, units) = (pass.rows - 1, self.columns - 1, self.unit_blocks - 1);
+        let out_end = end([(rows, pass.out_row), (columns, pass.out_step), (units, pass.out_block)], pass.out);
+        let out_end = out_end.saturating_add(BLOCK);
         assert!(self.columns <= pass.columns && (pass.x_step == BLOCK || pass.x_step == 2 * BLOCK));
         assert!(out_end <= self.out.len());
         assert!(self.residual.is_none_or(|residual| out_end <= residual.len()));
         assert!(
-            self.bias.is_none_or(|bias| bias.len() >= self.unit_blocks * BLOCK)
+            self.bias.is_none_or(|bias| bias.len() / BLOCK >= self.unit_blocks)
                 && !(self.accumulate && self.bias.is_some())
         );
-        assert!(!pass.triple || pass.taps_per_block.is_multiple_of(3));
-        let last_weight = (self.unit_blocks - 1) * self.weight_block;
         for tap in &pass.taps {
-            assert!(tap.depth <= BLOCK && tap.x + grid(pass.x_row, pass.x_step) + BLOCK <= self.x.len());
-            assert!(tap.w + BLOCK * BLOCK + last_weight <= self.weights.len());
+            assert!(tap.depth <= BLOCK);
+            let x_end = end([(rows, pass.x_row), (columns, pass.x_step), (1, BLOCK)], tap.x);
+            let w_end = end([(units, self.weight_block), (1, TILE), (0, 0)], tap.w);
+            assert!(x_end <= self.x.len() && w_end <= self.weights.len());
+        }
+        if pass.triple {
+            // Three taps are read from where the first of them says.
+            assert!(pass.x_step == BLOCK && pass.taps_per_block.is_multiple_of(3));
+            let (threes, rest) = pass.taps.as_chunks::<3>();
+            assert!(rest.is_empty());
+            for [first, second, third] in threes {
+                assert!(second.x == first.x + BLOCK && third.x == second.x + BLOCK);
+                assert!(second.w == first.w + TILE && third.w == second.w + TILE);
+            }
         }
     }
 }
@@ -150,7 +166,7 @@ macro_rules! unrolled {
 macro_rules! strip_of {
     ($sweep:expr, $row:expr, $column:expr, $width:expr, $V:ty, $N:literal, $K:literal, $STEP:expr, [$($P:literal)*]) => {
         match $width {
-            $($P => $sweep.strip::<$V, $P, $N, $K, { $STEP }>($row, $column),)*
+            $($P => <$V>::call(Strip::<$P, $N, $K, { $STEP }> { sweep: $sweep, row: $row, column: $column }),)*
             _ => unreachable!("no strip of this width"),
         }
     };
@@ -201,31 +217,38 @@ impl Sweep<'_> {
             }
         }
     }
+}
 
-    /// `P` neighbouring outputs of one row, `N` vectors of units, `K` taps of a row at a time.
+/// `P` neighbouring outputs of one row, `N` vectors of units, `K` taps of a row at a time.
+struct Strip<'a, const P: usize, const N: usize, const K: usize, const STEP: usize> {
+    sweep: &'a Sweep<'a>,
+    row: usize,
+    column: usize,
+}
+
+impl<const P: usize, const N: usize, const K: usize, const STEP: usize> Kernel for Strip<'_, P, N, K, STEP> {
+    type Output = ();
+
     #[inline(always)]
-    unsafe fn strip<V: Lanes, const P: usize, const N: usize, const K: usize, const STEP: usize>(
-        &self,
-        row: usize,
-        column: usize,
-    ) {
-        let pass = self.pass;
+    fn run<V: Lanes>(self) {
+        let Self { sweep, row, column } = self;
+        let pass = sweep.pass;
         let edge = u8::from(row == 0) | u8::from(row + 1 == pass.rows) << 1;
         // Vector number `n` of the strip: which block of units, and where in it.
         let place = |n: usize, block: usize| (n * V::LANES / BLOCK) * block + n * V::LANES % BLOCK;
         // SAFETY: `Convolve::check`.
         unsafe {
-            let x = self.x.add(row * pass.x_row + column * STEP);
+            let x = sweep.x.add(row * pass.x_row + column * STEP);
             let out_offset = row * pass.out_row + column * pass.out_step;
-            let out = self.out.add(out_offset);
+            let out = sweep.out.add(out_offset);
             let mut sum = [[V::splat(0.0); N]; P];
-            if self.load {
+            if sweep.load {
                 unrolled!(p < P, {
                     for n in 0..N {
                         sum[p][n] = V::load(out.add(p * pass.out_step + place(n, pass.out_block)));
                     }
                 });
-            } else if let Some(bias) = self.bias {
+            } else if let Some(bias) = sweep.bias {
                 unrolled!(p < P, {
                     for n in 0..N {
                         sum[p][n] = V::load(bias.add(n * V::LANES));
@@ -233,19 +256,19 @@ impl Sweep<'_> {
                 });
             }
             let mut index = 0;
-            while index < self.taps.len() {
-                let tap = self.taps.get_unchecked(index);
+            while index < sweep.taps.len() {
+                let tap = sweep.taps.get_unchecked(index);
                 index += K;
                 if tap.absent & edge != 0 {
                     continue;
                 }
                 let mut x = x.add(tap.x);
-                let mut w = self.weights.add(tap.w);
+                let mut w = sweep.weights.add(tap.w);
                 for _ in 0..tap.depth {
                     let mut weight = [[V::splat(0.0); N]; K];
                     for k in 0..K {
                         for n in 0..N {
-                            weight[k][n] = V::load(w.add(k * BLOCK * BLOCK + place(n, self.weight_block)));
+                            weight[k][n] = V::load(w.add(k * TILE + place(n, sweep.weight_block)));
                         }
                     }
                     unrolled!(q < P + K - 1, {
@@ -267,10 +290,10 @@ impl Sweep<'_> {
             unrolled!(p < P, {
                 for n in 0..N {
                     let offset = p * pass.out_step + place(n, pass.out_block);
-                    if let Some(residual) = self.residual {
+                    if let Some(residual) = sweep.residual {
                         sum[p][n] = sum[p][n].add(V::load(residual.add(out_offset + offset)));
                     }
-                    if self.relu {
+                    if sweep.relu {
                         sum[p][n] = zero.max(sum[p][n]);
                     }
                     sum[p][n].store(out.add(offset));

@@ -31,11 +31,12 @@ impl Plane {
     }
     /// Floats from one row to the next.
     pub const fn row(self) -> usize {
-        (self.width + 2 * self.border) * BLOCK
+        // Saturating, here and below: a plane that cannot exist must not look small to a check of lengths.
+        self.width.saturating_add(2 * self.border).saturating_mul(BLOCK)
     }
     /// Floats from one block of channels to the next.
     pub const fn block(self) -> usize {
-        (self.height + 2 * self.border) * self.row()
+        self.height.saturating_add(2 * self.border).saturating_mul(self.row())
     }
     /// Floats from the beginning of a block to a position.
     pub const fn at(self, row: usize, column: usize) -> usize {

@@ -32,27 +32,36 @@ pub trait Kernel {
 impl Isa {
     /// All instruction sets this machine can run, the fastest last.
     pub fn available() -> Vec<Self> {
-        let mut found = vec![Self::Portable];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                found.push(Self::Avx2);
-            }
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl")
-                && found.contains(&Self::Avx2)
-            {
-                found.push(Self::Avx512);
-            }
-        }
-        found
+        [Self::Portable, Self::Avx2, Self::Avx512].into_iter().filter(|isa| isa.is_available()).collect()
     }
 
     /// The fastest instruction set of this machine.
     pub fn detect() -> Self {
         *Self::available().last().expect("the portable path is always available")
+    }
+
+    /// Whether this machine has it.
+    #[cfg(target_arch = "x86_64")]
+    pub fn is_available(self) -> bool {
+        let avx2 =
+            || is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2");
+        match self {
+            Self::Portable => true,
+            Self::Avx2 => avx2(),
+            Self::Avx512 => {
+                avx2()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+        }
+    }
+
+    /// Whether this machine has it.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn is_available(self) -> bool {
+        self == Self::Portable
     }
 
     /// Runs `kernel` on this instruction set.
@@ -61,39 +70,15 @@ impl Isa {
     /// If the machine lacks it; `detect` and `available` never return such a one.
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        assert!(self.is_available(), "{self:?} does not exist on this machine");
         match self {
-            Self::Portable => kernel.run::<Portable>(),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => {
-                assert!(is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"));
-                // SAFETY: the features the function is compiled for were just checked.
-                unsafe { on_avx2(kernel) }
-            }
+            // SAFETY: the features that the function is compiled for are there.
+            Self::Avx512 => unsafe { Avx512::call(kernel) },
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => {
-                assert!(
-                    is_x86_feature_detected!("avx512f")
-                        && is_x86_feature_detected!("avx512bw")
-                        && is_x86_feature_detected!("avx512dq")
-                        && is_x86_feature_detected!("avx512vl")
-                );
-                // SAFETY: as above.
-                unsafe { on_avx512(kernel) }
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            other => panic!("{other:?} does not exist on this processor"),
+            // SAFETY: as above.
+            Self::Avx2 => unsafe { Avx2::call(kernel) },
+            _ => kernel.run::<Portable>(),
         }
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi2")]
-fn on_avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<Avx2>()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512bw,avx512dq,avx512vl")]
-fn on_avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<Avx512>()
 }

@@ -1,5 +1,6 @@
 //! Vectors of f32: one trait, and a type for each instruction set.
 
+use super::isa::Kernel;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64 as x86;
 
@@ -8,14 +9,21 @@ pub const BLOCK: usize = 16;
 
 /// A vector of `LANES` f32 values.
 ///
+/// Only this room has types that implement it, and only [`super::Isa::run`] chooses among them.
+///
 /// # Safety
-/// Implementations are only called from code compiled for their instruction set ([`super::Isa::run`]), and the
+/// `LANES` is 4, 8 or 16. Methods are only called from code compiled for the type's instruction set, and the
 /// pointers given to `load*` and `store*` must be valid for the lanes they touch; no alignment is needed.
 #[expect(clippy::missing_safety_doc, reason = "the contract is the same for all, and stands above")]
 #[expect(clippy::return_self_not_must_use, reason = "arithmetic")]
 pub unsafe trait Lanes: Copy {
     /// Number of lanes.
     const LANES: usize;
+    /// Runs `kernel` as a function of its own, compiled for this instruction set.
+    ///
+    /// Large kernels call their parts by it: inlined into one function, they would need more stack than a thread
+    /// has where the compiler does not optimise.
+    unsafe fn call<K: Kernel>(kernel: K) -> K::Output;
     /// The value in every lane.
     unsafe fn splat(value: f32) -> Self;
     /// All lanes from memory.
@@ -36,6 +44,8 @@ pub unsafe trait Lanes: Copy {
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
     /// The larger of the two; `other` where either is NaN, so `zero.max(x)` keeps a NaN in x.
     unsafe fn max(self, other: Self) -> Self;
+    /// The larger of the two, NaN where either is.
+    unsafe fn max_or_nan(self, other: Self) -> Self;
     /// `self` where `test > bound`, zero elsewhere and where either is NaN.
     unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self;
     /// Sum of the lanes.
@@ -45,16 +55,16 @@ pub unsafe trait Lanes: Copy {
 /// 16 lanes.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
-pub struct Avx512(x86::__m512);
+pub(super) struct Avx512(x86::__m512);
 
 /// 8 lanes.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
-pub struct Avx2(x86::__m256);
+pub(super) struct Avx2(x86::__m256);
 
 /// 4 lanes, in plain Rust.
 #[derive(Clone, Copy, Debug)]
-pub struct Portable([f32; 4]);
+pub(super) struct Portable([f32; 4]);
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -67,6 +77,14 @@ fn first(count: usize) -> x86::__mmask16 {
 #[allow(unsafe_op_in_unsafe_fn, reason = "each method hands its own contract on to the intrinsic it names")]
 unsafe impl Lanes for Avx512 {
     const LANES: usize = 16;
+    #[inline(always)]
+    unsafe fn call<K: Kernel>(kernel: K) -> K::Output {
+        #[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512bw,avx512dq,avx512vl")]
+        fn entry<K: Kernel>(kernel: K) -> K::Output {
+            kernel.run::<Avx512>()
+        }
+        entry(kernel)
+    }
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
         Self(x86::_mm512_set1_ps(value))
@@ -108,6 +126,11 @@ unsafe impl Lanes for Avx512 {
         Self(x86::_mm512_max_ps(self.0, other.0))
     }
     #[inline(always)]
+    unsafe fn max_or_nan(self, other: Self) -> Self {
+        let nan = x86::_mm512_cmp_ps_mask::<{ x86::_CMP_UNORD_Q }>(self.0, self.0);
+        Self(x86::_mm512_mask_mov_ps(self.max(other).0, nan, self.0))
+    }
+    #[inline(always)]
     unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
         let mask = x86::_mm512_cmp_ps_mask::<{ x86::_CMP_GT_OQ }>(test.0, bound.0);
         Self(x86::_mm512_maskz_mov_ps(mask, self.0))
@@ -123,6 +146,14 @@ unsafe impl Lanes for Avx512 {
 #[allow(unsafe_op_in_unsafe_fn, reason = "each method hands its own contract on to the intrinsic it names")]
 unsafe impl Lanes for Avx2 {
     const LANES: usize = 8;
+    #[inline(always)]
+    unsafe fn call<K: Kernel>(kernel: K) -> K::Output {
+        #[target_feature(enable = "avx2,fma,bmi2")]
+        fn entry<K: Kernel>(kernel: K) -> K::Output {
+            kernel.run::<Avx2>()
+        }
+        entry(kernel)
+    }
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
         Self(x86::_mm256_set1_ps(value))
@@ -168,6 +199,11 @@ unsafe impl Lanes for Avx2 {
         Self(x86::_mm256_max_ps(self.0, other.0))
     }
     #[inline(always)]
+    unsafe fn max_or_nan(self, other: Self) -> Self {
+        let nan = x86::_mm256_cmp_ps::<{ x86::_CMP_UNORD_Q }>(self.0, self.0);
+        Self(x86::_mm256_blendv_ps(self.max(other).0, self.0, nan))
+    }
+    #[inline(always)]
     unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
         Self(x86::_mm256_and_ps(self.0, x86::_mm256_cmp_ps::<{ x86::_CMP_GT_OQ }>(test.0, bound.0)))
     }
@@ -183,6 +219,10 @@ unsafe impl Lanes for Avx2 {
 #[allow(unsafe_op_in_unsafe_fn, reason = "each method hands its own contract on")]
 unsafe impl Lanes for Portable {
     const LANES: usize = 4;
+    #[inline(never)]
+    unsafe fn call<K: Kernel>(kernel: K) -> K::Output {
+        kernel.run::<Portable>()
+    }
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
         Self([value; 4])
@@ -231,6 +271,13 @@ unsafe impl Lanes for Portable {
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
         Self(std::array::from_fn(|lane| if self.0[lane] > other.0[lane] { self.0[lane] } else { other.0[lane] }))
+    }
+    #[inline(always)]
+    unsafe fn max_or_nan(self, other: Self) -> Self {
+        Self(std::array::from_fn(|lane| {
+            let (value, other) = (self.0[lane], other.0[lane]);
+            if value > other || value.is_nan() { value } else { other }
+        }))
     }
     #[inline(always)]
     unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {

@@ -233,10 +233,10 @@ impl Kernel for LayerNormForward<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         let (plane, channels) = (self.plane, self.channels);
-        let len = blocks(channels) * plane.block();
+        let len = blocks(channels).saturating_mul(plane.block());
         assert!(self.x.len() == len && self.out.len() == len && self.residual.is_none_or(|values| values.len() == len));
-        assert!([self.gamma, self.beta].iter().all(|values| values.len() == blocks(channels) * BLOCK));
-        assert_eq!(self.moments.len(), plane.height * plane.width);
+        assert!([self.gamma, self.beta].iter().all(|values| values.len() == blocks(channels).saturating_mul(BLOCK)));
+        assert_eq!(self.moments.len(), plane.height.saturating_mul(plane.width));
         let share = 1.0 / channels as f32;
         let mut rest = self.moments;
         for (at, count) in runs(plane) {
@@ -316,11 +316,11 @@ impl Kernel for LayerNormBackward<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         let (plane, channels) = (self.plane, self.channels);
-        let len = blocks(channels) * plane.block();
+        let len = blocks(channels).saturating_mul(plane.block());
         assert!(self.x.len() == len && self.dy.len() == len && self.dx.len() == len);
-        let padded = blocks(channels) * BLOCK;
+        let padded = blocks(channels).saturating_mul(BLOCK);
         assert!([self.gamma, self.gamma_gradient, self.beta_gradient].iter().all(|values| values.len() == padded));
-        assert_eq!(self.moments.len(), plane.height * plane.width);
+        assert_eq!(self.moments.len(), plane.height.saturating_mul(plane.width));
         let share = 1.0 / channels as f32;
         let mut rest = self.moments;
         for (at, count) in runs(plane) {

@@ -19,7 +19,7 @@ const COLUMNS_IN_CACHE: usize = 128;
 pub struct WeightGradient<'a> {
     /// The layer.
     pub geometry: &'a Geometry,
-    /// Columns to sum over, at most those of the output's plane.
+    /// Columns to sum over; for a 3x3 kernel, all of the output's plane.
     pub columns: usize,
     /// Number of images; dense layers have their images as columns of one.
     pub images: usize,
@@ -27,7 +27,7 @@ pub struct WeightGradient<'a> {
     pub x: &'a [f32],
     /// (images, unit blocks, rows, columns, 16)
     pub dy: &'a [f32],
-    /// Which input blocks to compute: a part of them, so that threads can share a layer with one tap.
+    /// Which input blocks to compute; for a 3x3 kernel all, else perhaps a part, so that threads can share a layer.
     pub input_blocks: std::ops::Range<usize>,
     /// (kernel, kernel, inputs, units); only the inputs of `input_blocks` if there is one tap.
     pub gradient: &'a mut [f32],
@@ -76,7 +76,6 @@ impl Kernel for WeightGradient<'_> {
         let triple = V::LANES == BLOCK && kernel == 3 && stride == 1;
         let taps_together = if triple { 3 } else { 1 };
         let chunk = if to.border == 0 { COLUMNS_IN_CACHE } else { self.columns };
-        let gradient = self.gradient.as_mut_ptr();
         for start in (0..self.columns).step_by(chunk) {
             let load = self.accumulate || start > 0;
             for tap in (0..kernel * kernel).step_by(taps_together) {
@@ -124,7 +123,7 @@ impl Kernel for WeightGradient<'_> {
                             let target = Target {
                                 dy: self.dy.as_ptr().add(unit_block * to.block() + dy_at),
                                 dy_block: to.block(),
-                                gradient: gradient.add(row * units + unit_block * BLOCK),
+                                gradient: self.gradient.as_mut_ptr().add(row * units + unit_block * BLOCK),
                                 units,
                                 units_left: units - unit_block * BLOCK,
                                 load,
@@ -193,18 +192,23 @@ impl Target {
 }
 
 impl WeightGradient<'_> {
-    /// Panics if any access of the tiles would leave a slice.
+    /// Panics if any access of the tiles would leave a slice. Products saturate: what is too large for a number is
+    /// too large for a slice.
     #[inline(always)]
     fn check(&self) {
         let Geometry { kernel, stride, inputs, units, from, to } = *self.geometry;
+        assert!((kernel == 1 || kernel == 3 && from.border == 1 && to.border == 1) && (1..=2).contains(&stride));
         assert!(self.input_blocks.end <= blocks(inputs) && self.columns <= to.width);
-        assert!(self.x.len() >= self.images * blocks(inputs) * from.block());
-        assert!(self.dy.len() >= self.images * blocks(units) * to.block());
-        assert!((kernel == 1 || from.border == 1 && to.border == 1) && (1..=2).contains(&stride));
-        assert!((to.height - 1) * stride < from.height && (to.width - 1) * stride < from.width);
-        let last_input = (self.input_blocks.end * BLOCK).min(inputs);
-        let first_input = if kernel == 1 { self.input_blocks.start * BLOCK } else { 0 };
-        assert!(self.gradient.len() >= (kernel * kernel - 1) * inputs * units + (last_input - first_input) * units);
+        // Kernels of several taps are summed whole.
+        assert!(kernel == 1 || self.columns == to.width && self.input_blocks == (0..blocks(inputs)));
+        assert!(self.x.len() >= self.images.saturating_mul(blocks(inputs)).saturating_mul(from.block()));
+        assert!(self.dy.len() >= self.images.saturating_mul(blocks(units)).saturating_mul(to.block()));
+        assert!(
+            (to.height - 1).saturating_mul(stride) < from.height && (to.width - 1).saturating_mul(stride) < from.width
+        );
+        let inputs_here = inputs.min(self.input_blocks.end * BLOCK) - self.input_blocks.start * BLOCK;
+        let rows = if kernel == 1 { inputs_here } else { inputs.saturating_mul(kernel * kernel) };
+        assert!(self.gradient.len() >= rows.saturating_mul(units));
     }
 }
 
@@ -222,20 +226,30 @@ impl Positions {
                 let mut to = vectors;
                 to.gradient = std::array::from_fn(|n| vectors.gradient[n].wrapping_add(input * vectors.input));
                 input += match (V::LANES, left) {
-                    (16, 8..) => part.tile::<V, 8, N>(&to),
-                    (_, 4..) if V::LANES > 4 => part.tile::<V, 4, N>(&to),
-                    (_, 2..) => part.tile::<V, 2, N>(&to),
-                    _ => part.tile::<V, 1, N>(&to),
+                    (16, 8..) => V::call(Tile::<8, N> { positions: part, vectors: to }),
+                    (_, 4..) if V::LANES > 4 => V::call(Tile::<4, N> { positions: part, vectors: to }),
+                    (_, 2..) => V::call(Tile::<2, N> { positions: part, vectors: to }),
+                    _ => V::call(Tile::<1, N> { positions: part, vectors: to }),
                 };
             }
         }
     }
+}
 
-    /// Adds `C` inputs by `N` vectors, and returns `C`.
+/// The sums of `C` inputs by `N` vectors; running it returns `C`.
+struct Tile<const C: usize, const N: usize> {
+    positions: Positions,
+    vectors: Vectors<N>,
+}
+
+impl<const C: usize, const N: usize> Kernel for Tile<C, N> {
+    type Output = usize;
+
     #[inline(always)]
-    unsafe fn tile<V: Lanes, const C: usize, const N: usize>(&self, vectors: &Vectors<N>) -> usize {
+    fn run<V: Lanes>(self) -> usize {
+        let Self { positions, vectors } = self;
         let full = vectors.lanes.iter().all(|lanes| *lanes == V::LANES);
-        // SAFETY: the caller's promise: all positions and the gradient's rows are inside their slices.
+        // SAFETY: whoever made this promised: all positions and the gradient's rows are inside their slices.
         unsafe {
             let mut sum = [[V::splat(0.0); N]; C];
             for c in 0..if vectors.load { C } else { 0 } {
@@ -244,11 +258,11 @@ impl Positions {
                     sum[c][n] = if full { V::load(from) } else { V::load_part(from, vectors.lanes[n]) };
                 }
             }
-            for image in 0..self.images {
-                for row in 0..self.rows {
-                    let mut x = self.x.add(image * self.x_image + row * self.x_row);
-                    let mut dy = vectors.dy.map(|dy| dy.add(image * self.dy_image + row * self.dy_row));
-                    for _ in 0..self.columns {
+            for image in 0..positions.images {
+                for row in 0..positions.rows {
+                    let mut x = positions.x.add(image * positions.x_image + row * positions.x_row);
+                    let mut dy = vectors.dy.map(|dy| dy.add(image * positions.dy_image + row * positions.dy_row));
+                    for _ in 0..positions.columns {
                         let factor = dy.map(|dy| V::load(dy));
                         for c in 0..C {
                             let input = V::splat(*x.add(c));
@@ -256,7 +270,7 @@ impl Positions {
                                 sum[c][n] = input.mul_add(factor[n], sum[c][n]);
                             }
                         }
-                        x = x.add(self.x_step);
+                        x = x.add(positions.x_step);
                         dy = dy.map(|dy| dy.add(BLOCK));
                     }
                 }

@@ -35,7 +35,7 @@ impl Kernel for PoolForward<'_> {
     fn run<V: Lanes>(self) {
         let (from, to) = (self.from, self.to);
         assert!(self.x.len() == from.block() && self.out.len() == to.block());
-        assert!(2 * to.height <= from.height && 2 * to.width <= from.width);
+        assert!(to.height <= from.height / 2 && to.width <= from.width / 2);
         for row in 0..to.height {
             for column in 0..to.width {
                 for part in (0..BLOCK).step_by(V::LANES) {
@@ -44,7 +44,7 @@ impl Kernel for PoolForward<'_> {
                         let [a, b, c, d] =
                             window(from, row, column).map(|offset| V::load(self.x.as_ptr().add(offset + part)));
                         let value = if self.maximum {
-                            a.max(b).max(c.max(d))
+                            a.max_or_nan(b).max_or_nan(c.max_or_nan(d))
                         } else {
                             a.add(b).add(c.add(d)).mul(V::splat(0.25))
                         };
@@ -81,7 +81,7 @@ impl Kernel for PoolBackward<'_> {
     fn run<V: Lanes>(self) {
         let (from, to) = (self.from, self.to);
         assert!(self.x.len() == from.block() && self.dx.len() == from.block() && self.dy.len() == to.block());
-        assert!(2 * to.height <= from.height && 2 * to.width <= from.width);
+        assert!(to.height <= from.height / 2 && to.width <= from.width / 2);
         self.dx.fill(0.0);
         for row in 0..to.height {
             for column in 0..to.width {

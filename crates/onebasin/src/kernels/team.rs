@@ -4,21 +4,24 @@
 //! and waking them costs more than the region; where the kernel wakes a thread on the core of its waker, two
 //! workers even shared one core. Here the caller works too, and helpers wait awake for a moment.
 
+use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
+use std::panic::resume_unwind;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::TryLockError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-/// Looks at the state before a helper goes to sleep: some tens of microseconds.
-const LOOKS: u32 = 20_000;
-/// Looks before a waiting thread offers its core to others.
+/// Looks before a waiting thread offers its core to others: some tens of microseconds.
 const EAGER_LOOKS: u32 = 2_000;
+/// Looks before a helper goes to sleep; each of the later ones is a system call, so a millisecond at most.
+const LOOKS: u32 = EAGER_LOOKS + 1_000;
 
 /// A fixed number of threads, the caller's included.
 #[derive(Debug)]
@@ -46,7 +49,8 @@ struct Shared {
     job: Mutex<Option<Job>>,
     next: AtomicUsize,
     asleep: AtomicUsize,
-    panicked: AtomicBool,
+    /// What a helper panicked with.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
     stopped: AtomicBool,
 }
 
@@ -83,7 +87,7 @@ impl Team {
             job: Mutex::new(None),
             next: AtomicUsize::new(0),
             asleep: AtomicUsize::new(0),
-            panicked: AtomicBool::new(false),
+            panic: Mutex::new(None),
             stopped: AtomicBool::new(false),
         };
         Self { shared: Arc::new(shared), helpers: Vec::new(), in_use: Mutex::new(()) }
@@ -104,7 +108,13 @@ impl Team {
     /// # Panics
     /// If `work` does.
     pub fn for_each(&self, count: usize, work: impl Fn(usize) + Sync) {
-        let lock = if self.helpers.is_empty() || count < 2 { None } else { self.in_use.try_lock().ok() };
+        let lock = match self.in_use.try_lock() {
+            _ if self.helpers.is_empty() || count < 2 => None,
+            Ok(lock) => Some(lock),
+            // An earlier computation panicked; it has ended all the same.
+            Err(TryLockError::Poisoned(lock)) => Some(lock.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
         if lock.is_none() {
             (0..count).for_each(work);
             return;
@@ -114,6 +124,7 @@ impl Team {
         // does not let this function end, not even by a panic, before all have left.
         let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
         let shared = &*self.shared;
+        *shared.panic.lock().expect(UNPOISONED) = None;
         *shared.job.lock().expect(UNPOISONED) = Some(Job { work: NonNull::from(work), count });
         shared.next.store(0, Ordering::Relaxed);
         let session = Session(shared);
@@ -124,7 +135,10 @@ impl Team {
         }
         shared.take_parts(count, work);
         drop(session);
-        assert!(!shared.panicked.swap(false, Ordering::Relaxed), "a helper panicked");
+        let panic = shared.panic.lock().expect(UNPOISONED).take();
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
     }
 
     /// Calls `work(index, chunk)` for every chunk of `len` values (the last may be shorter).
@@ -160,7 +174,7 @@ impl Drop for Team {
     }
 }
 
-const UNPOISONED: &str = "nobody panics while setting or reading a job";
+const UNPOISONED: &str = "nobody panics while holding this lock";
 
 /// The time during which helpers may be inside; its end waits for them.
 struct Session<'a>(&'a Shared);
@@ -211,8 +225,8 @@ impl Shared {
             let job = self.job.lock().expect(UNPOISONED).expect("an open job is there");
             // SAFETY: inside an open job the caller waits, so what the pointer leads to is alive.
             let work = unsafe { job.work.as_ref() };
-            if catch_unwind(AssertUnwindSafe(|| self.take_parts(job.count, work))).is_err() {
-                self.panicked.store(true, Ordering::Relaxed);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take_parts(job.count, work))) {
+                *self.panic.lock().expect(UNPOISONED) = Some(panic);
             }
             self.state.fetch_sub(1, Ordering::SeqCst);
         }
@@ -310,7 +324,7 @@ mod tests {
             });
             if round % 5000 == 0 {
                 // Long enough for helpers to fall asleep.
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                std::thread::sleep(std::time::Duration::from_millis(50));
             }
         }
         assert_eq!(sum.into_inner(), 20_000 * 6 + 4 * (0..20_000).sum::<usize>());
@@ -345,10 +359,10 @@ mod tests {
             let result = catch_unwind(AssertUnwindSafe(|| team.for_each(6, |index| assert_ne!(index, part))));
             assert!(result.is_err());
         }
-        let count = AtomicUsize::new(0);
-        team.for_each(6, |_| {
-            count.fetch_add(1, Ordering::Relaxed);
+        // Two parts that wait for each other can only end on two threads.
+        let together = std::sync::Barrier::new(2);
+        team.for_each(2, |_| {
+            together.wait();
         });
-        assert_eq!(count.into_inner(), 6);
     }
 }

@@ -198,10 +198,14 @@ impl Shard {
     }
 
     fn without_weights(&mut self, call: Call<'_>, step: &Step, dy: &[f32], gradient: &mut [f32], fresh: bool) {
+        if step.x_reach == Reach::Nowhere {
+            // A pool right behind the images: nothing before it has parameters.
+            return;
+        }
         let (isa, packed) = (call.isa, call.packed);
         let (from, to) = (call.plan.slots[step.x], call.plan.slots[step.out]);
         let x = &self.values[step.x];
-        let buffer = call.plan.gradient_of[step.x].expect("an image layer with parameters comes before");
+        let buffer = call.plan.gradient_of[step.x].expect("the gradient goes on");
         let dx = &mut self.gradients[buffer];
         let only = step.x_reach == Reach::Write;
         match &step.task {
@@ -300,10 +304,8 @@ impl Shard {
                 }
             }
             Task::PadShortcut { stride } => {
+                assert!(!only, "the block's first convolution has written the gradient of its input");
                 for (dx, dy) in dx.chunks_exact_mut(from.len()).zip(dy.chunks_exact(to.len())).take(self.images) {
-                    if only {
-                        dx.fill(0.0);
-                    }
                     resample::pad_shortcut_backward(from.plane, to.plane, *stride, from.channels, dy, dx);
                 }
             }

@@ -61,7 +61,10 @@ pub struct Hidden<'a> {
     pub after: &'a [f32],
 }
 
-/// A network ready to be evaluated: an architecture, threads and buffers, which are allocated once.
+/// A network ready to be evaluated: an architecture, threads and buffers.
+///
+/// Buffers are allocated by the first call, and again only by a larger batch or, for a network of dense layers, by a
+/// batch of another size.
 #[derive(Debug)]
 pub struct Net {
     arch: Arch,
@@ -81,14 +84,19 @@ pub struct Net {
 
 impl Net {
     /// A network on `threads` threads and the fastest instruction set there is.
+    ///
+    /// The gradient of a network with convolutions can use up to eight threads, fewer beyond 30 million parameters.
     pub fn new(arch: &Arch, threads: usize) -> Result<Self> {
         Self::on(Isa::detect(), arch, threads)
     }
 
-    /// A network on a given instruction set, which must be one of [`Isa::available`].
+    /// A network on a given instruction set, one of [`Isa::available`].
     pub fn on(isa: Isa, arch: &Arch, threads: usize) -> Result<Self> {
         if threads == 0 {
             return Err(Error::Zero { what: "the number of threads".to_owned() });
+        }
+        if !isa.is_available() {
+            return Err(Error::NoIsa { isa: format!("{isa:?}") });
         }
         let plan = Plan::new(arch, 1);
         let plan = if plan.is_dense() {
@@ -166,7 +174,9 @@ impl Net {
         let parts = self.parts_of(count);
         let mut values = std::mem::take(&mut self.log_likelihoods);
         let mut sums = std::mem::take(&mut self.parts);
-        sums.resize_with(parts, || Aligned::zeros(params.values().len()));
+        if parts > sums.len().max(1) {
+            sums.resize_with(parts, || Aligned::zeros(params.values().len()));
+        }
         let this = &*self;
         // Whole shards in each part, so that all but the last shard are full.
         let part_len = count.div_ceil(capacity).div_ceil(parts) * capacity;

@@ -23,7 +23,8 @@ pub(super) struct Packed {
     pub(super) padded: Aligned,
 }
 
-/// Floats of packed weights for each output block: forward, `outputs` are the units; backward, the inputs.
+/// Floats of packed weights for each block that is computed: from `inputs` channels, which are the units in the
+/// backward pass.
 pub(super) fn weight_block(product: &Product, inputs: usize) -> usize {
     product.geometry.kernel * product.geometry.kernel * blocks(inputs) * TILE
 }

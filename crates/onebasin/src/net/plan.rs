@@ -102,8 +102,8 @@ pub(super) struct Plan {
     pub(super) capacity: usize,
     pub(super) packed_len: usize,
     pub(super) padded_len: usize,
-    /// Hidden layers: the slot each lives in.
-    pub(super) hidden: Vec<usize>,
+    /// Number of hidden layers.
+    pub(super) hidden: usize,
 }
 
 impl Plan {
@@ -120,7 +120,7 @@ impl Plan {
                 capacity,
                 packed_len: 0,
                 padded_len: 0,
-                hidden: Vec::new(),
+                hidden: 0,
             },
             slot_of: Vec::new(),
         };
@@ -227,8 +227,8 @@ impl Planner<'_> {
                 x
             }
             Op::Activate(activation) => {
-                let hidden = self.plan.hidden.len();
-                self.plan.hidden.push(x);
+                let hidden = self.plan.hidden;
+                self.plan.hidden += 1;
                 let step = self.producer(x);
                 assert!(step.activation.is_none(), "one non-linearity a layer");
                 step.activation = Some(activation);

@@ -215,10 +215,11 @@ impl Shard {
         let slot = call.plan.slots[step.out];
         let hidden = step.hidden.filter(|_| record);
         if let Some(hidden) = hidden {
-            self.recorded.resize_with(call.plan.hidden.len(), Recorded::default);
+            self.recorded.resize_with(call.plan.hidden, Recorded::default);
             unpack_into(slot, out, self.images, &mut self.recorded[hidden].before);
         }
-        call.team.chunks(out, slot.plane.block(), |_, values| match activation {
+        let used = if slot.is_vectors() { slot.len() } else { self.images * slot.len() };
+        call.team.chunks(&mut out[..used], slot.plane.block(), |_, values| match activation {
             Activation::Relu => call.isa.run(Relu { values }),
             Activation::Tanh => call.isa.run(Tanh { values }),
         });

@@ -148,20 +148,6 @@ impl Convolve<'_> {
     }
 }
 
-/// A loop that is unrolled whatever its size: beyond its threshold the compiler would keep the loop, and with it
-/// the sums in memory instead of in registers.
-macro_rules! unrolled {
-    ($index:ident < $count:expr, $body:block) => {
-        unrolled!(@ $index, $count, $body, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17])
-    };
-    (@ $index:ident, $count:expr, $body:block, [$($literal:literal)*]) => {
-        $(if $literal < $count {
-            let $index = $literal;
-            $body
-        })*
-    };
-}
-
 /// Runs the strip of the width `$width` if it is one of those listed.
 macro_rules! strip_of {
     ($sweep:expr, $row:expr, $column:expr, $width:expr, $V:ty, $N:literal, $K:literal, $STEP:expr, [$($P:literal)*]) => {

@@ -6,6 +6,20 @@
 #![allow(clippy::needless_range_loop, reason = "one index into several arrays of lanes is what becomes a vector")]
 #![allow(clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "offsets of one position around the border")]
 
+/// A loop that is unrolled whatever its size: beyond its threshold the compiler would keep the loop, and with it
+/// the sums in memory instead of in registers.
+macro_rules! unrolled {
+    ($index:ident < $count:expr, $body:block) => {
+        unrolled!(@ $index, $count, $body, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17])
+    };
+    (@ $index:ident, $count:expr, $body:block, [$($literal:literal)*]) => {
+        $(if $literal < $count {
+            let $index = $literal;
+            $body
+        })*
+    };
+}
+
 pub mod isa;
 pub mod lanes;
 pub mod team;

@@ -252,11 +252,13 @@ impl<const C: usize, const N: usize> Kernel for Tile<C, N> {
         // SAFETY: whoever made this promised: all positions and the gradient's rows are inside their slices.
         unsafe {
             let mut sum = [[V::splat(0.0); N]; C];
-            for c in 0..if vectors.load { C } else { 0 } {
-                for n in 0..N {
-                    let from = vectors.gradient[n].wrapping_add(c * vectors.input);
-                    sum[c][n] = if full { V::load(from) } else { V::load_part(from, vectors.lanes[n]) };
-                }
+            if vectors.load {
+                unrolled!(c < C, {
+                    for n in 0..N {
+                        let from = vectors.gradient[n].wrapping_add(c * vectors.input);
+                        sum[c][n] = if full { V::load(from) } else { V::load_part(from, vectors.lanes[n]) };
+                    }
+                });
             }
             for image in 0..positions.images {
                 for row in 0..positions.rows {
@@ -264,18 +266,18 @@ impl<const C: usize, const N: usize> Kernel for Tile<C, N> {
                     let mut dy = vectors.dy.map(|dy| dy.add(image * positions.dy_image + row * positions.dy_row));
                     for _ in 0..positions.columns {
                         let factor = dy.map(|dy| V::load(dy));
-                        for c in 0..C {
+                        unrolled!(c < C, {
                             let input = V::splat(*x.add(c));
                             for n in 0..N {
                                 sum[c][n] = input.mul_add(factor[n], sum[c][n]);
                             }
-                        }
+                        });
                         x = x.add(positions.x_step);
                         dy = dy.map(|dy| dy.add(BLOCK));
                     }
                 }
             }
-            for c in 0..C {
+            unrolled!(c < C, {
                 for n in 0..N {
                     let to = vectors.gradient[n].wrapping_add(c * vectors.input);
                     if full {
@@ -284,7 +286,7 @@ impl<const C: usize, const N: usize> Kernel for Tile<C, N> {
                         sum[c][n].store_part(to, vectors.lanes[n]);
                     }
                 }
-            }
+            });
         }
         C
     }

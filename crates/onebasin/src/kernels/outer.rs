@@ -12,7 +12,7 @@ use super::lanes::BLOCK;
 use super::lanes::Lanes;
 
 /// Positions of a dense layer's sum whose unit gradients stay in the first-level cache for all inputs.
-const COLUMNS_IN_CACHE: usize = 128;
+const COLUMNS_IN_CACHE: usize = 168;
 
 /// Writes or adds to `gradient` the sum over images and positions of input times gradient at the output.
 #[derive(Debug)]

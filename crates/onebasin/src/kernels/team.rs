@@ -1,8 +1,8 @@
 //! Threads that share the parts of one computation with the thread that asks for it.
 //!
-//! A general pool was measured first (rayon): its workers sleep between the short parallel regions of a network,
-//! and waking them costs more than the region; where the kernel wakes a thread on the core of its waker, two
-//! workers even shared one core. Here the caller works too, and helpers wait awake for a moment.
+//! Inside its pool rayon is as fast (two parts of 20 us: 20.9 us against 20.6 here, two cores). But entering the
+//! pool costs 4 us more and allocates now and then, and the thread that asks sleeps meanwhile, though it has the
+//! data in its cache. Here the caller works too, helpers wait awake for a moment, and nothing is allocated.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;

@@ -50,6 +50,24 @@ fn runs(plane: Plane) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
+/// Adds the residual at `at`, applies the ReLU, and stores there.
+///
+/// # Safety
+/// A vector from `at` on is inside `out` and `residual`.
+#[inline(always)]
+unsafe fn finish<V: Lanes>(mut y: V, residual: Option<&[f32]>, relu: bool, out: &mut [f32], at: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(residual) = residual {
+            y = y.add(V::load(residual.as_ptr().add(at)));
+        }
+        if relu {
+            y = V::splat(0.0).max(y);
+        }
+        y.store(out.as_mut_ptr().add(at));
+    }
+}
+
 impl Kernel for FrnForward<'_> {
     type Output = ();
     #[inline(always)]
@@ -80,18 +98,11 @@ impl Kernel for FrnForward<'_> {
                 let scale = V::load(self.inverse.as_ptr().add(part)).mul(V::load(self.gamma.as_ptr().add(part)));
                 let beta = V::load(self.beta.as_ptr().add(part));
                 let tau = V::load(self.tau.as_ptr().add(part));
-                let zero = V::splat(0.0);
                 for row in rows(plane) {
                     for column in 0..plane.width {
                         let at = row + column * BLOCK + part;
-                        let mut y = tau.max(V::load(self.x.as_ptr().add(at)).mul_add(scale, beta));
-                        if let Some(residual) = self.residual {
-                            y = y.add(V::load(residual.as_ptr().add(at)));
-                        }
-                        if self.relu {
-                            y = zero.max(y);
-                        }
-                        y.store(self.out.as_mut_ptr().add(at));
+                        let y = tau.max(V::load(self.x.as_ptr().add(at)).mul_add(scale, beta));
+                        finish(y, self.residual, self.relu, self.out, at);
                     }
                 }
             }
@@ -271,14 +282,8 @@ impl Kernel for LayerNormForward<'_> {
                     for (position, [mean, inverse]) in moments.iter().enumerate() {
                         let at = at + position * BLOCK + offset;
                         let centred = V::load(self.x.as_ptr().add(at)).sub(V::splat(*mean));
-                        let mut y = centred.mul(V::splat(*inverse)).mul_add(gamma, beta);
-                        if let Some(residual) = self.residual {
-                            y = y.add(V::load(residual.as_ptr().add(at)));
-                        }
-                        if self.relu {
-                            y = zero.max(y);
-                        }
-                        y.store(self.out.as_mut_ptr().add(at));
+                        let y = centred.mul(V::splat(*inverse)).mul_add(gamma, beta);
+                        finish(y, self.residual, self.relu, self.out, at);
                     }
                 }
             }

@@ -98,9 +98,9 @@ impl Team {
         self.helpers.len() + 1
     }
 
-    /// How many of `count` equal units of work to put into one part: two parts for each thread, for balance.
+    /// How many of `count` equal units of work to put into one part: four parts for each thread, for balance.
     pub fn share(&self, count: usize) -> usize {
-        if self.helpers.is_empty() { count.max(1) } else { count.div_ceil(2 * self.threads()).max(1) }
+        if self.helpers.is_empty() { count.max(1) } else { count.div_ceil(4 * self.threads()).max(1) }
     }
 
     /// Calls `work` with every number below `count`, each once, on any of the threads, and waits for all.

@@ -66,10 +66,13 @@ fn nothing_is_allocated_after_the_first_call() {
                 net.log_likelihood(&params, batch).unwrap()
             };
             everything();
-            let before = ALLOCATIONS.load(Ordering::SeqCst);
-            everything();
-            let allocated = ALLOCATIONS.load(Ordering::SeqCst) - before;
-            assert_eq!(allocated, 0, "{:?} on {threads} threads", arch.preset());
+            // The test harness has threads of its own: what every one of several calls allocates is ours.
+            let allocated = (0..3).map(|_| {
+                let before = ALLOCATIONS.load(Ordering::SeqCst);
+                everything();
+                ALLOCATIONS.load(Ordering::SeqCst) - before
+            });
+            assert_eq!(allocated.min(), Some(0), "{:?} on {threads} threads", arch.preset());
         }
     }
 }

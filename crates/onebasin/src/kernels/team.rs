@@ -48,6 +48,7 @@ struct Shared {
     state: AtomicU64,
     job: Mutex<Option<Job>>,
     next: AtomicUsize,
+    started: AtomicUsize,
     asleep: AtomicUsize,
     /// What a helper panicked with.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -77,6 +78,10 @@ impl Team {
             // If this fails, dropping the team stops those already there.
             team.helpers.push(helper?);
         }
+        // A thread's own beginnings allocate: let them be over before the first job.
+        while team.shared.started.load(Ordering::Acquire) < team.helpers.len() {
+            std::thread::yield_now();
+        }
         Ok(team)
     }
 
@@ -86,6 +91,7 @@ impl Team {
             state: AtomicU64::new(0),
             job: Mutex::new(None),
             next: AtomicUsize::new(0),
+            started: AtomicUsize::new(0),
             asleep: AtomicUsize::new(0),
             panic: Mutex::new(None),
             stopped: AtomicBool::new(false),
@@ -208,6 +214,7 @@ impl Shared {
 
     /// A helper's life.
     fn help(&self) {
+        self.started.fetch_add(1, Ordering::Release);
         let mut seen = 0;
         loop {
             let state = self.wait_for_job(seen);

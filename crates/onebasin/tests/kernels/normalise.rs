@@ -3,6 +3,7 @@
 use crate::plain::close;
 use crate::plain::normals;
 use crate::plain::packed;
+use crate::plain::parameter;
 use crate::plain::unpacked;
 use onebasin::kernels::Isa;
 use onebasin::kernels::geometry::Plane;
@@ -23,12 +24,7 @@ proptest! {
         let len = height * width * channels;
         let (with_residual, relu) = (extras & 1 != 0, extras & 2 != 0);
         let (x, residual, dy) = (normals("x", len), normals("r", len), normals("dy", len));
-        let parameter = |label: &str| {
-            let mut values = normals(label, channels);
-            values.resize(BLOCK, 0.0);
-            values
-        };
-        let (gamma, beta, tau) = (parameter("gamma"), parameter("beta"), parameter("tau"));
+        let (gamma, beta, tau) = (parameter("gamma", channels), parameter("beta", channels), parameter("tau", channels));
         let count = (height * width) as f64;
         let mut out = vec![0.0f64; len];
         let mut dx = vec![0.0f64; len];
@@ -84,12 +80,7 @@ proptest! {
         let (with_residual, relu) = (extras & 1 != 0, extras & 2 != 0);
         let (x, residual, dy) = (normals("x", len), normals("r", len), normals("dy", len));
         let padded = blocks(channels) * BLOCK;
-        let parameter = |label: &str| {
-            let mut values = normals(label, channels);
-            values.resize(padded, 0.0);
-            values
-        };
-        let (gamma, beta) = (parameter("gamma"), parameter("beta"));
+        let (gamma, beta) = (parameter("gamma", channels), parameter("beta", channels));
         let (mut out, mut dx) = (vec![0.0f64; len], vec![0.0f64; len]);
         let (mut dgamma, mut dbeta) = (vec![0.0; channels], vec![0.0; channels]);
         let mut largest = 1.0f64;

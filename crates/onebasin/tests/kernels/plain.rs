@@ -2,6 +2,7 @@
 
 use onebasin::kernels::geometry::Plane;
 use onebasin::kernels::geometry::blocks;
+use onebasin::kernels::lanes::BLOCK;
 use onebasin::kernels::pack;
 use onebasin::rng::Stream;
 use proptest::prelude::*;
@@ -9,6 +10,13 @@ use proptest::prelude::*;
 pub(crate) fn normals(label: &str, len: usize) -> Vec<f32> {
     let mut values = vec![0.0; len];
     Stream::new(9, label, len as u64).fill_normal(&mut values);
+    values
+}
+
+/// One random value for each channel, padded with zeros to whole blocks.
+pub(crate) fn parameter(label: &str, channels: usize) -> Vec<f32> {
+    let mut values = normals(label, channels);
+    values.resize(blocks(channels) * BLOCK, 0.0);
     values
 }
 

@@ -14,6 +14,14 @@ pub enum Error {
         /// Which size.
         what: String,
     },
+    /// A number that must be positive and finite is not.
+    #[error("{what} is {value}; it must be a positive number")]
+    NotPositive {
+        /// Which number, by its name in a configuration.
+        what: &'static str,
+        /// What was given.
+        value: String,
+    },
     /// A network needs at least two classes to choose between.
     #[error("a classifier needs at least 2 classes, not {classes}")]
     TooFewClasses {

@@ -33,7 +33,10 @@ pub mod outer;
 pub mod elementwise;
 pub mod normalise;
 pub mod resample;
-pub mod softmax;
+pub mod likelihood;
+pub mod optimise;
+pub mod gaussian;
+pub mod leapfrog;
 
 pub use aligned::Aligned;
 pub use isa::Isa;

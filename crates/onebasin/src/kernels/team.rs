@@ -5,6 +5,7 @@
 //! data in its cache. Here the caller works too, helpers wait awake for a moment, and nothing is allocated.
 
 use std::any::Any;
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::panic::resume_unwind;
@@ -169,6 +170,33 @@ impl Team {
     }
 }
 
+impl Team {
+    /// Calls `work(index, parts)` for every one of the `ranges`, with that part of each array; the parts of an empty
+    /// array are empty.
+    ///
+    /// # Panics
+    /// If the ranges are not in order, overlap or reach beyond an array.
+    pub fn pieces<const N: usize>(
+        &self,
+        ranges: &[Range<usize>],
+        arrays: [&mut [f32]; N],
+        work: impl Fn(usize, [&mut [f32]; N]) + Sync,
+    ) {
+        let shortest = arrays.iter().map(|array| array.len()).filter(|len| *len > 0).min().unwrap_or(0);
+        let mut end = 0;
+        for range in ranges {
+            assert!(end <= range.start && range.start <= range.end, "{range:?} begins before {end}");
+            end = range.end;
+        }
+        assert!(end <= shortest, "pieces up to {end} of arrays of {shortest}");
+        let arrays = arrays.map(|array| Chunks::new(array, 1));
+        self.for_each(ranges.len(), |index| {
+            // SAFETY: the ranges are inside the arrays and disjoint, and `for_each` gives every number once.
+            work(index, arrays.each_ref().map(|array| unsafe { array.range(ranges[index].clone()) }));
+        });
+    }
+}
+
 impl Drop for Team {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
@@ -299,11 +327,49 @@ impl<'a, T> Chunks<'a, T> {
         // SAFETY: inside the slice, and disjoint from every other chunk.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(first), self.len.min(self.total - first)) }
     }
+
+    /// The values of `range`, or none if there are none at all.
+    ///
+    /// # Safety
+    /// The range is inside the slice (unless that is empty), and disjoint from all others that are taken.
+    #[expect(clippy::mut_from_ref, reason = "disjoint ranges are different parts of the slice")]
+    unsafe fn range(&self, range: Range<usize>) -> &mut [T] {
+        if self.total == 0 {
+            return &mut [];
+        }
+        // SAFETY: handed on to the caller.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_are_the_ranges_of_every_array() {
+        let team = Team::new(3).unwrap();
+        let (mut a, mut b) = (vec![0.0; 10], vec![0.0; 12]);
+        team.pieces(&[0..3, 4..4, 5..10], [&mut a, &mut [], &mut b], |index, [a, none, b]| {
+            assert!(none.is_empty());
+            a.fill(1.0 + index as f32);
+            b.copy_from_slice(a);
+        });
+        assert_eq!(a, [1.0, 1.0, 1.0, 0.0, 0.0, 3.0, 3.0, 3.0, 3.0, 3.0]);
+        assert_eq!(b[..10], a);
+    }
+
+    #[test]
+    #[should_panic(expected = "begins before 3")]
+    fn pieces_that_overlap_are_refused() {
+        Team::alone().pieces(&[0..3, 2..4], [&mut [0.0; 4]], |_, _| {});
+    }
+
+    #[test]
+    #[should_panic(expected = "pieces up to 5 of arrays of 4")]
+    fn pieces_beyond_the_end_are_refused() {
+        Team::alone().pieces(&[0..3, 3..5], [&mut [0.0; 4]], |_, _| {});
+    }
 
     #[test]
     fn every_part_is_done_once_whatever_the_team() {

@@ -1,5 +1,6 @@
 //! The backward pass over one shard: from the gradient at the logits to that of every parameter.
 
+use super::likelihood::Likelihood;
 use super::packed::weight_block;
 use super::plan::Product;
 use super::plan::Reach;
@@ -15,12 +16,13 @@ use crate::kernels::elementwise::SlopeAndBias;
 use crate::kernels::geometry::blocks;
 use crate::kernels::geometry::depth;
 use crate::kernels::lanes::BLOCK;
+use crate::kernels::likelihood::LogGaussian;
+use crate::kernels::likelihood::LogSoftmax;
 use crate::kernels::normalise::FrnBackward;
 use crate::kernels::normalise::LayerNormBackward;
 use crate::kernels::outer::WeightGradient;
 use crate::kernels::resample;
 use crate::kernels::resample::PoolBackward;
-use crate::kernels::softmax::LogSoftmax;
 
 /// Blocks of inputs whose weight gradients one thread computes at a time.
 const INPUT_BLOCKS: usize = 2;
@@ -31,15 +33,22 @@ impl Shard {
         let plan = call.plan;
         let slot = plan.slots[plan.logits()];
         let buffer = plan.gradient_of[plan.logits()].expect("the logits have a gradient");
-        call.isa.run(LogSoftmax {
-            plane: slot.plane,
-            classes: slot.channels,
-            logits: &self.values[plan.logits()],
-            labels,
-            gradient: with_gradient.then(|| &mut self.gradients[buffer][..]),
-            log_likelihood: out,
-            row: &mut self.scratch,
-        });
+        let (outputs, gradient) = (&self.values[plan.logits()], with_gradient.then(|| &mut self.gradients[buffer][..]));
+        let (plane, classes) = (slot.plane, slot.channels);
+        match call.likelihood {
+            Likelihood::Softmax => call.isa.run(LogSoftmax {
+                plane,
+                classes,
+                logits: outputs,
+                labels,
+                gradient,
+                log_likelihood: out,
+                row: &mut self.scratch,
+            }),
+            Likelihood::Gaussian { variance } => {
+                call.isa.run(LogGaussian { plane, classes, variance, outputs, labels, gradient, log_likelihood: out });
+            }
+        }
     }
 
     /// Writes (or, unless `fresh`, adds) the gradient of the summed log-likelihood into `gradient`.

@@ -6,9 +6,12 @@
 //! summed, depend on the network and the batch only, never on the number of threads.
 
 mod backward;
+mod likelihood;
 mod packed;
 mod plan;
 mod shard;
+
+pub use likelihood::Likelihood;
 
 use crate::arch::Arch;
 use crate::arch::Shape;
@@ -18,6 +21,7 @@ use crate::kernels::Aligned;
 use crate::kernels::Isa;
 use crate::kernels::Team;
 use crate::kernels::elementwise::AddTo;
+use crate::kernels::likelihood::Softmax;
 use crate::params::Params;
 use packed::Packed;
 use plan::Plan;
@@ -68,6 +72,7 @@ pub struct Hidden<'a> {
 #[derive(Debug)]
 pub struct Net {
     arch: Arch,
+    likelihood: Likelihood,
     isa: Isa,
     team: Team,
     /// For work inside a shard that is itself one of several.
@@ -109,6 +114,7 @@ impl Net {
         };
         Ok(Self {
             arch: arch.clone(),
+            likelihood: Likelihood::default(),
             isa,
             team: Team::new(threads).map_err(|error| Error::Threads { threads, reason: error.to_string() })?,
             alone: Team::alone(),
@@ -120,9 +126,33 @@ impl Net {
         })
     }
 
+    /// The same network with another likelihood than softmax.
+    pub fn with_likelihood(mut self, likelihood: Likelihood) -> Result<Self> {
+        likelihood.check()?;
+        self.likelihood = likelihood;
+        Ok(self)
+    }
+
     /// The architecture.
     pub fn arch(&self) -> &Arch {
         &self.arch
+    }
+    /// The threads, for work between evaluations: a second team would compete with this one.
+    pub fn team(&self) -> &Team {
+        &self.team
+    }
+    /// The instruction set.
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Writes the probabilities of the classes, (images, classes); `images` as for [`Self::logits`].
+    pub fn probabilities(&mut self, params: &Params, images: &[f32], probabilities: &mut [f32]) -> Result<()> {
+        self.logits(params, images, probabilities)?;
+        let (classes, scale) = (self.arch.classes(), self.likelihood.scale());
+        let share = self.team.share(probabilities.len() / classes) * classes;
+        self.team.chunks(probabilities, share, |_, rows| self.isa.run(Softmax { rows, classes, scale }));
+        Ok(())
     }
 
     /// Writes the logits of all images; `images` is (images, height, width, channels), `logits` (images, classes).
@@ -147,7 +177,7 @@ impl Net {
         Ok(())
     }
 
-    /// The log-likelihood summed over the batch: sum of log softmax at the labels. NaN parameters give NaN.
+    /// The log-likelihood summed over the batch. NaN parameters give NaN.
     pub fn log_likelihood(&mut self, params: &Params, batch: Batch<'_>) -> Result<f64> {
         self.check_batch(params, batch)?;
         self.prepare(params, batch.labels.len(), false);
@@ -181,7 +211,8 @@ impl Net {
         // Whole shards in each part, so that all but the last shard are full.
         let part_len = count.div_ceil(capacity).div_ceil(parts) * capacity;
         let part = |index: usize, values: &mut [f64], gradient: &mut [f32], team: &Team| {
-            let call = Call { isa: this.isa, plan: &this.plan, packed: &this.packed, team };
+            let call =
+                Call { isa: this.isa, likelihood: this.likelihood, plan: &this.plan, packed: &this.packed, team };
             this.with_shard(|shard| {
                 for (number, values) in values.chunks_mut(capacity).enumerate() {
                     let first = index * part_len + number * capacity;
@@ -225,7 +256,13 @@ impl Net {
             let images = &images[first * image_len..((first + wave * capacity).min(count)) * image_len];
             let used = (images.len() / image_len).div_ceil(capacity);
             let inner = if wave == 1 { &this.team } else { &this.alone };
-            let call = Call { isa: this.isa, plan: &this.plan, packed: &this.packed, team: inner };
+            let call = Call {
+                isa: this.isa,
+                likelihood: this.likelihood,
+                plan: &this.plan,
+                packed: &this.packed,
+                team: inner,
+            };
             let outer = if wave == 1 { &this.alone } else { &this.team };
             outer.chunks(&mut shards[..used], 1, |index, shard| {
                 let images = part_of(images, image_len, index, capacity);
@@ -343,7 +380,8 @@ impl Net {
     ) {
         // Dense layers share the inside of a shard among threads; images share the shards.
         let (outer, inner) = if self.plan.is_dense() { (&self.alone, &self.team) } else { (&self.team, &self.alone) };
-        let call = Call { isa: self.isa, plan: &self.plan, packed: &self.packed, team: inner };
+        let call =
+            Call { isa: self.isa, likelihood: self.likelihood, plan: &self.plan, packed: &self.packed, team: inner };
         outer.chunks(out, chunk, |index, out| self.with_shard(|shard| work(call, shard, index, out)));
     }
 }

@@ -1,5 +1,6 @@
 //! The buffers of one shard of images, and the forward pass over them.
 
+use super::likelihood::Likelihood;
 use super::packed::Packed;
 use super::packed::weight_block;
 use super::plan::Plan;
@@ -27,6 +28,7 @@ use crate::kernels::resample::PoolForward;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call<'a> {
     pub(super) isa: Isa,
+    pub(super) likelihood: Likelihood,
     pub(super) plan: &'a Plan,
     pub(super) packed: &'a Packed,
     pub(super) team: &'a Team,

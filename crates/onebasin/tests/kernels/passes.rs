@@ -16,7 +16,7 @@ use onebasin::kernels::lanes::BLOCK;
 use onebasin::kernels::pack;
 use onebasin::kernels::resample::PoolBackward;
 use onebasin::kernels::resample::PoolForward;
-use onebasin::kernels::softmax::LogSoftmax;
+use onebasin::kernels::likelihood::LogSoftmax;
 use proptest::prelude::*;
 
 proptest! {

@@ -52,8 +52,8 @@ impl Rule for Adam {
 
     #[inline(always)]
     fn delta(self, gradient: f32, first: &mut f32, second: &mut f32) -> f32 {
-        *first = self.decay.mul_add(*first - gradient, gradient);
-        *second = self.square_decay.mul_add(*second - gradient * gradient, gradient * gradient);
+        *first = self.decay.mul_add(*first, (1.0 - self.decay) * gradient);
+        *second = self.square_decay.mul_add(*second, (1.0 - self.square_decay) * gradient * gradient);
         self.rate * *first * math::reciprocal(math::sqrt(*second) + self.epsilon)
     }
 }

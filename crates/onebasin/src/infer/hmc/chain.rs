@@ -1,0 +1,242 @@
+//! One chain: leapfrog trajectories, each accepted or not, with likelihood and prior kept apart in f64.
+
+use super::super::Mean;
+use super::super::Problem;
+use super::super::State;
+use super::super::map::CHECKED;
+use super::super::prior::Pieces;
+use super::HmcConfig;
+use super::adapt::DualAveraging;
+use crate::error::Result;
+use crate::kernels::leapfrog::KickAndDrift;
+use crate::net::Batch;
+use crate::net::Net;
+use crate::params::Params;
+use crate::rng::Stream;
+use rand_chacha::rand_core::Rng;
+
+/// An error of the energy beyond which a trajectory is called divergent, as in Stan.
+const DIVERGENCE: f64 = 1000.0;
+/// Doublings or halvings in search of a first step size, at most.
+const MOST_DOUBLINGS: usize = 60;
+
+/// What all chains share.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) config: HmcConfig,
+    pub(super) problem: Problem,
+    pieces: Pieces,
+    images: Vec<f32>,
+    labels: Vec<u32>,
+}
+
+impl Run {
+    pub(super) fn new(config: HmcConfig, problem: &Problem) -> Self {
+        let (images, labels) = problem.training.all();
+        Self { config, problem: problem.clone(), pieces: problem.prior.pieces(&problem.arch), images, labels }
+    }
+
+    fn batch(&self) -> Batch<'_> {
+        Batch { images: &self.images, labels: &self.labels }
+    }
+
+    fn trajectory(&self) -> f64 {
+        let default = || std::f64::consts::FRAC_PI_2 * self.problem.prior.variance.sqrt();
+        self.config.trajectory.unwrap_or_else(default)
+    }
+}
+
+/// A chain and what it has seen since it was last asked.
+#[derive(Debug)]
+pub(super) struct Chain {
+    seed: u64,
+    net: Net,
+    here: Place,
+    there: Place,
+    momentum: Params,
+    adaptation: Option<DualAveraging>,
+    pub(super) step_size: f64,
+    pub(super) log_likelihood: f64,
+    pub(super) log_prior: f64,
+    pub(super) accepted: Mean,
+    /// The mean of |error of the energy|, infinite if a trajectory diverged.
+    pub(super) energy_error: Mean,
+    pub(super) divergences: u64,
+    pub(super) gradients: u64,
+}
+
+/// A position and the gradient of the log-likelihood there.
+#[derive(Debug)]
+struct Place {
+    position: Params,
+    gradient: Params,
+}
+
+impl Chain {
+    pub(super) fn new(run: &Run, start: Params, seed: u64, net: Net) -> Self {
+        let layout = start.layout().clone();
+        let place = |position| Place { position, gradient: Params::zeros(&layout) };
+        let mut chain = Self {
+            seed,
+            net,
+            there: place(start.clone()),
+            here: place(start),
+            momentum: Params::zeros(&layout),
+            adaptation: None,
+            step_size: run.config.step.unwrap_or(f64::NAN),
+            log_likelihood: f64::NAN,
+            log_prior: f64::NAN,
+            accepted: Mean::default(),
+            energy_error: Mean::default(),
+            divergences: 0,
+            gradients: 0,
+        };
+        (chain.log_likelihood, chain.log_prior) = chain.evaluate_here(run);
+        chain
+    }
+
+    pub(super) fn position(&self) -> &Params {
+        &self.here.position
+    }
+
+    /// One trajectory, number `iteration`.
+    pub(super) fn iterate(&mut self, run: &Run, iteration: u64, adapting: bool, last_of_burn_in: bool) {
+        if self.step_size.is_nan() {
+            self.step_size = self.first_step_size(run);
+            self.adaptation = Some(DualAveraging::new(self.step_size));
+        }
+        self.draw_momentum(iteration);
+        let mut generator = Stream::new(self.seed, "trajectory", iteration).generator();
+        let mut uniform = || (generator.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let length = run.trajectory() * (1.0 + run.config.jitter * (2.0 * uniform() - 1.0));
+        let steps = (length / self.step_size).ceil().clamp(1.0, run.config.most_steps as f64) as u64;
+
+        let end = self.leapfrog(run, steps);
+        let acceptance = (-end.energy_error).exp().min(1.0);
+        // NaN compares as false: a trajectory that left the numbers is rejected.
+        let divergent = !(end.energy_error < DIVERGENCE);
+        let acceptance = if divergent { 0.0 } else { acceptance };
+        self.divergences += u64::from(divergent);
+        self.accepted.add(acceptance);
+        self.energy_error.add(if divergent { f64::INFINITY } else { end.energy_error.abs() });
+        if uniform() < acceptance {
+            std::mem::swap(&mut self.here, &mut self.there);
+            (self.log_likelihood, self.log_prior) = (end.log_likelihood, end.log_prior);
+        }
+        if let Some(adaptation) = self.adaptation.as_mut().filter(|_| adapting) {
+            self.step_size = adaptation.update(acceptance, run.config.acceptance);
+            if last_of_burn_in {
+                self.step_size = adaptation.finish();
+            }
+        }
+    }
+
+    fn draw_momentum(&mut self, iteration: u64) {
+        Stream::new(self.seed, "momentum", iteration).fill_normal(self.momentum.values_mut());
+    }
+
+    /// Goes from here to there.
+    fn leapfrog(&mut self, run: &Run, steps: u64) -> End {
+        self.there.position.values_mut().copy_from_slice(self.here.position.values());
+        self.there.gradient.values_mut().copy_from_slice(self.here.gradient.values());
+        let kinetic = half_square(&self.momentum);
+        let mut log_likelihood = self.log_likelihood;
+        self.kick_and_drift(run, 0.5, 1.0);
+        for step in 1..=steps {
+            log_likelihood = self
+                .net
+                .gradient(&self.there.position, run.batch(), &mut self.there.gradient)
+                .expect(CHECKED);
+            self.gradients += 1;
+            match step < steps {
+                true => self.kick_and_drift(run, 1.0, 1.0),
+                false => self.kick_and_drift(run, 0.5, 0.0),
+            }
+        }
+        let log_prior = run.problem.prior.log_density(&run.problem.arch, &self.there.position);
+        // Each difference on its own: the sums are large, their differences small.
+        let potential = (self.log_likelihood - log_likelihood) + (self.log_prior - log_prior);
+        let energy_error = potential / run.problem.temperature + (half_square(&self.momentum) - kinetic);
+        End { log_likelihood, log_prior, energy_error }
+    }
+
+    fn kick_and_drift(&mut self, run: &Run, kick: f64, drift: f64) {
+        let (isa, pieces) = (self.net.isa(), &run.pieces);
+        let kick = (kick * self.step_size / run.problem.temperature) as f32;
+        let drift = (drift * self.step_size) as f32;
+        let gradient = self.there.gradient.values();
+        let arrays = [self.momentum.values_mut(), self.there.position.values_mut()];
+        self.net.team().pieces(&pieces.ranges, arrays, |index, [momentum, position]| {
+            let gradient = &gradient[pieces.ranges[index].clone()];
+            isa.run(KickAndDrift { momentum, position, gradient, precision: pieces.precisions[index], kick, drift });
+        });
+    }
+
+    /// Log-likelihood and log prior here, and the gradient.
+    fn evaluate_here(&mut self, run: &Run) -> (f64, f64) {
+        let Place { position, gradient } = &mut self.here;
+        let log_likelihood = self.net.gradient(position, run.batch(), gradient).expect(CHECKED);
+        self.gradients += 1;
+        (log_likelihood, run.problem.prior.log_density(&run.problem.arch, position))
+    }
+
+    /// A step size at which a single step is accepted about half of the time (Hoffman and Gelman 2014, algorithm 4).
+    fn first_step_size(&mut self, run: &Run) -> f64 {
+        self.step_size = run.trajectory();
+        self.draw_momentum(u64::MAX);
+        let start = self.momentum.clone();
+        let mut direction = None;
+        for _ in 0..MOST_DOUBLINGS {
+            self.momentum.values_mut().copy_from_slice(start.values());
+            let good = self.leapfrog(run, 1).energy_error < std::f64::consts::LN_2;
+            if *direction.get_or_insert(good) != good {
+                break;
+            }
+            // A step as long as a whole trajectory is as long as it can get.
+            if good {
+                break;
+            }
+            self.step_size *= 0.5;
+        }
+        self.step_size
+    }
+
+    pub(super) fn state(&self) -> State {
+        let mut state = State::default();
+        state.put("position", self.here.position.values());
+        state.put_number("step_size", self.step_size);
+        state.put_number("divergences", self.divergences as f64);
+        state.put_number("gradients", self.gradients as f64);
+        state.put_mean("accepted", self.accepted);
+        state.put_mean("energy_error", self.energy_error);
+        if let Some(adaptation) = &self.adaptation {
+            adaptation.save(&mut state);
+        }
+        state
+    }
+
+    pub(super) fn restore(&mut self, run: &Run, state: &State) -> Result<()> {
+        state.get("position", self.here.position.values_mut())?;
+        // The same bits as when the position was reached.
+        (self.log_likelihood, self.log_prior) = self.evaluate_here(run);
+        self.step_size = state.get_number("step_size")?;
+        self.divergences = state.get_number("divergences")? as u64;
+        self.gradients = state.get_number("gradients")? as u64;
+        self.accepted = state.get_mean("accepted")?;
+        self.energy_error = state.get_mean("energy_error")?;
+        self.adaptation = DualAveraging::load(state).ok();
+        Ok(())
+    }
+}
+
+/// Where a trajectory ended.
+struct End {
+    log_likelihood: f64,
+    log_prior: f64,
+    energy_error: f64,
+}
+
+/// The kinetic energy.
+fn half_square(momentum: &Params) -> f64 {
+    0.5 * momentum.norm().powi(2)
+}

@@ -1,0 +1,85 @@
+//! The Gaussian prior: its precision for each tensor, its logarithm, and the pieces a pass over the parameters is cut into.
+
+use crate::arch::Arch;
+use crate::arch::Role;
+use crate::error::Error;
+use crate::error::Result;
+use crate::params::Params;
+use serde::Deserialize;
+use serde::Serialize;
+use std::ops::Range;
+
+/// Values in one piece of a pass, at most: a few arrays of them stay in the second level of the cache.
+const PIECE: usize = 16_384;
+
+/// Independent normal distributions around zero.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prior {
+    /// The variance of every parameter or, scaled, of every weight times its layer's fan-in.
+    pub variance: f64,
+    /// Whether all layers have one variance.
+    #[serde(default)]
+    pub scaling: Scaling,
+}
+
+/// How the variance depends on the layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scaling {
+    /// Not at all.
+    #[default]
+    One,
+    /// Weights have the variance divided by the number of inputs of a unit; all else has it undivided.
+    FanIn,
+}
+
+impl Prior {
+    /// Says what is wrong with the numbers.
+    pub fn check(&self) -> Result<()> {
+        if self.variance > 0.0 && self.variance.is_finite() {
+            return Ok(());
+        }
+        Err(Error::NotPositive { what: "prior.variance", value: self.variance.to_string() })
+    }
+
+    /// The variance of each tensor, in the order of the layout.
+    pub fn variances(&self, arch: &Arch) -> Vec<f64> {
+        let variance = |role: &Role| match (self.scaling, role) {
+            (Scaling::FanIn, Role::Weight { fan_in }) => self.variance / *fan_in as f64,
+            _ => self.variance,
+        };
+        arch.roles().iter().map(variance).collect()
+    }
+
+    /// The logarithm of the density at a point, in f64.
+    pub fn log_density(&self, arch: &Arch, point: &Params) -> f64 {
+        let tensors = arch.layout().tensors().iter().zip(self.variances(arch));
+        tensors
+            .map(|(tensor, variance)| {
+                let squares: f64 = point.values()[tensor.range()].iter().map(|value| f64::from(*value).powi(2)).sum();
+                -0.5 * (squares / variance + tensor.range().len() as f64 * (std::f64::consts::TAU * variance).ln())
+            })
+            .sum()
+    }
+
+    /// The parameters cut into pieces of one precision, for passes that many threads share.
+    pub(super) fn pieces(&self, arch: &Arch) -> Pieces {
+        let mut pieces = Pieces::default();
+        for (tensor, variance) in arch.layout().tensors().iter().zip(self.variances(arch)) {
+            let range = tensor.range();
+            for start in range.clone().step_by(PIECE) {
+                pieces.ranges.push(start..(start + PIECE).min(range.end));
+                pieces.precisions.push((1.0 / variance) as f32);
+            }
+        }
+        pieces
+    }
+}
+
+/// Ranges that cover the parameters, each inside one tensor, and the precision of the prior in each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pieces {
+    pub(super) ranges: Vec<Range<usize>>,
+    pub(super) precisions: Vec<f32>,
+}

@@ -1,0 +1,287 @@
+//! Mean-field variational inference: a diagonal Gaussian climbs the evidence lower bound.
+
+use super::Inference;
+use super::Info;
+use super::Mean;
+use super::Optimise;
+use super::Problem;
+use super::State;
+use super::map::CHECKED;
+use super::map::Feed;
+use super::map::LOG_EVERY;
+use super::optimise::StepRule;
+use super::prior::Pieces;
+use crate::error::Error;
+use crate::error::Result;
+use crate::kernels::Aligned;
+use crate::kernels::gaussian::Draw;
+use crate::kernels::gaussian::Noise;
+use crate::kernels::gaussian::StepGaussian;
+use crate::kernels::gaussian::SumGradients;
+use crate::kernels::gaussian::SumMoments;
+use crate::kernels::math;
+use crate::kernels::optimise::Rule;
+use crate::net::Net;
+use crate::params::Params;
+use crate::posterior::Gaussian;
+use crate::posterior::Posterior;
+use crate::rng::BLOCK_LEN;
+use crate::rng::Stream;
+use serde::Deserialize;
+use serde::Serialize;
+
+/// Settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ViConfig {
+    /// How the lower bound is climbed.
+    pub optimise: Optimise,
+    /// The standard deviation of every parameter at the beginning.
+    #[serde(default = "default_std")]
+    pub std: f64,
+    /// Points drawn for each step.
+    #[serde(default = "default_samples")]
+    pub samples: usize,
+}
+
+fn default_std() -> f64 {
+    0.01
+}
+
+fn default_samples() -> usize {
+    1
+}
+
+/// A Gaussian on its way up.
+#[derive(Debug)]
+pub struct Vi {
+    config: ViConfig,
+    problem: Problem,
+    seed: u64,
+    net: Net,
+    pieces: Pieces,
+    feed: Feed,
+    mean: Vec<f32>,
+    /// The standard deviations are softplus of this.
+    rho: Vec<f32>,
+    mean_moments: [Vec<f32>; 2],
+    rho_moments: [Vec<f32>; 2],
+    point: Params,
+    noise: Aligned,
+    gradient: Params,
+    /// Sums of gradients and of gradients times noise; empty for a single sample.
+    sums: [Vec<f32>; 2],
+    done: u64,
+    log_likelihood: Mean,
+}
+
+impl Vi {
+    /// Begins around the initial values of `seed`.
+    pub fn new(config: ViConfig, problem: &Problem, seed: u64, threads: usize) -> Result<Self> {
+        problem.check()?;
+        config.optimise.check()?;
+        if config.samples == 0 {
+            return Err(Error::Zero { what: "infer.samples".to_owned() });
+        }
+        if !(config.std > 0.0 && config.std.is_finite()) {
+            return Err(Error::NotPositive { what: "infer.std", value: config.std.to_string() });
+        }
+        let layout = problem.arch.layout();
+        let zeros = || vec![0.0; layout.len()];
+        let moments = || [zeros(), vec![0.0; config.optimise.second_len(layout.len())]];
+        // The inverse of softplus, ln(eˢ − 1).
+        let rho = config.std + (-(-config.std).exp_m1()).ln();
+        Ok(Self {
+            net: problem.net(threads)?,
+            pieces: problem.prior.pieces(&problem.arch),
+            feed: Feed::new(config.optimise.batches(problem, seed)?, problem, config.optimise.batch),
+            mean: problem.arch.initialise(seed).values().to_vec(),
+            rho: vec![rho as f32; layout.len()],
+            mean_moments: moments(),
+            rho_moments: moments(),
+            point: Params::zeros(layout),
+            noise: Aligned::zeros(layout.len()),
+            gradient: Params::zeros(layout),
+            sums: if config.samples > 1 { [zeros(), zeros()] } else { [Vec::new(), Vec::new()] },
+            done: 0,
+            log_likelihood: Mean::default(),
+            problem: problem.clone(),
+            seed,
+            config,
+        })
+    }
+
+    /// The Gaussian as it is now.
+    pub fn gaussian(&self) -> Gaussian {
+        let layout = self.problem.arch.layout();
+        let params = |values| Params::from_values(layout, values).expect("as many values as the layout has");
+        let std = self.rho.iter().map(|rho| math::softplus(*rho)).collect();
+        Gaussian::new(params(self.mean.clone()), params(std)).expect("softplus is never negative")
+    }
+
+    /// E[log p(θ)] of the prior minus E[log q(θ)]: what is added to the expected log-likelihood, at temperature one
+    /// minus the Kullback-Leibler divergence.
+    fn entropy_and_prior(&self) -> (f64, f64) {
+        let (isa, pieces) = (self.net.isa(), &self.pieces);
+        let (mut entropy, mut prior) = (0.0, 0.0);
+        for (range, precision) in pieces.ranges.iter().zip(&pieces.precisions) {
+            let (count, precision) = (range.len() as f64, f64::from(*precision));
+            let moments = isa.run(SumMoments { mean: &self.mean[range.clone()], rho: &self.rho[range.clone()] });
+            let log_tau = std::f64::consts::TAU.ln();
+            entropy += moments.log_stds + 0.5 * count * (log_tau + 1.0);
+            prior -= 0.5 * (precision * moments.squares + count * (log_tau - precision.ln()));
+        }
+        (entropy, prior)
+    }
+
+    /// Draws the point of this step's `sample`, and keeps the noise.
+    fn draw(&mut self, sample: usize) {
+        let stream = Stream::new(self.seed, "vi", self.done * self.config.samples as u64 + sample as u64);
+        let isa = self.net.isa();
+        let (mean, rho) = (&self.mean, &self.rho);
+        let blocks = self.net.team().share(mean.len().div_ceil(BLOCK_LEN));
+        let chunk = blocks * BLOCK_LEN;
+        let (noise, point) = ((&mut self.noise[..], chunk), (self.point.values_mut(), chunk));
+        self.net.team().chunk_pairs(noise, point, |index, noise, out| {
+            let parts = noise.chunks_mut(BLOCK_LEN).zip(out.chunks_mut(BLOCK_LEN));
+            for (offset, (noise, out)) in parts.enumerate() {
+                let block = index * blocks + offset;
+                stream.fill_normal_on(isa, block, noise);
+                let range = block * BLOCK_LEN..block * BLOCK_LEN + out.len();
+                isa.run(Draw { mean: &mean[range.clone()], rho: &rho[range], noise, out });
+            }
+        });
+    }
+
+    /// Adds the last gradient to the sums.
+    fn gather(&mut self, first: bool) {
+        let (isa, pieces) = (self.net.isa(), &self.pieces);
+        let (gradient, noise) = (self.gradient.values(), &self.noise);
+        let [sum, noisy_sum] = &mut self.sums;
+        self.net.team().pieces(&pieces.ranges, [sum, noisy_sum], |index, [sum, noisy_sum]| {
+            let range = pieces.ranges[index].clone();
+            if first {
+                sum.fill(0.0);
+                noisy_sum.fill(0.0);
+            }
+            isa.run(SumGradients { sum, noisy_sum, gradient: &gradient[range.clone()], noise: &noise[range] });
+        });
+    }
+
+    fn ascend<R: Rule>(&mut self, rule: R) {
+        let Problem { temperature, training, .. } = &self.problem;
+        let images = training.len() as f64;
+        let drawn = (self.config.samples * self.config.optimise.batch) as f64;
+        let scale = (1.0 / (temperature * drawn)) as f32;
+        let decay = (1.0 / (temperature * images)) as f32;
+        let entropy = (1.0 / images) as f32;
+        let (isa, pieces) = (self.net.isa(), &self.pieces);
+        let single = self.config.samples == 1;
+        let (gradient, noise) = if single { (self.gradient.values(), &self.noise[..]) } else { (&self.sums[0][..], &self.sums[1][..]) };
+        let ([first, second], [third, fourth]) = (&mut self.mean_moments, &mut self.rho_moments);
+        let arrays = [&mut self.mean[..], &mut self.rho, first, second, third, fourth];
+        self.net.team().pieces(&pieces.ranges, arrays, |index, [mean, rho, first, second, third, fourth]| {
+            let range = pieces.ranges[index].clone();
+            let noise = &noise[range.clone()];
+            isa.run(StepGaussian {
+                rule,
+                mean,
+                rho,
+                mean_moments: [first, second],
+                rho_moments: [third, fourth],
+                gradient: &gradient[range],
+                noise: if single { Noise::Drawn(noise) } else { Noise::Summed(noise) },
+                scale,
+                decay: decay * pieces.precisions[index],
+                entropy,
+            });
+        });
+    }
+}
+
+impl Inference for Vi {
+    fn step(&mut self) {
+        self.feed.load(self.done, &self.problem.training, self.net.team());
+        let count = self.config.optimise.batch as f64;
+        for sample in 0..self.config.samples {
+            self.draw(sample);
+            let batch = self.feed.batch();
+            let log_likelihood = self.net.gradient(&self.point, batch, &mut self.gradient).expect(CHECKED);
+            self.log_likelihood.add(log_likelihood / count);
+            if self.config.samples > 1 {
+                self.gather(sample == 0);
+            }
+        }
+        match self.config.optimise.rule(self.done, self.problem.training.len()) {
+            StepRule::Adam(rule) => self.ascend(rule),
+            StepRule::Sgd(rule) => self.ascend(rule),
+        }
+        self.done += 1;
+    }
+
+    fn done(&self) -> u64 {
+        self.done
+    }
+    fn total(&self) -> u64 {
+        self.config.optimise.steps(self.problem.training.len())
+    }
+    fn epoch(&self) -> f64 {
+        self.done as f64 / self.config.optimise.steps_per_epoch(self.problem.training.len())
+    }
+    fn log_every(&self) -> u64 {
+        LOG_EVERY
+    }
+
+    fn info(&mut self) -> Info {
+        let images = self.problem.training.len() as f64;
+        let log_likelihood = self.log_likelihood.take();
+        let (entropy, prior) = self.entropy_and_prior();
+        let elbo = (log_likelihood + prior / images) / self.problem.temperature + entropy / images;
+        Info(vec![
+            ("elbo", elbo),
+            ("nll", -log_likelihood),
+            ("kl", -(entropy + prior) / images),
+            ("rate", self.config.optimise.rate_at(self.done.saturating_sub(1), self.problem.training.len())),
+        ])
+    }
+
+    fn state(&self) -> State {
+        let mut state = State::default();
+        for (name, values) in self.vectors() {
+            state.put(name, values);
+        }
+        state.put_number("done", self.done as f64);
+        state.put_mean("log_likelihood", self.log_likelihood);
+        state
+    }
+
+    fn restore(&mut self, state: &State) -> Result<()> {
+        state.get("mean", &mut self.mean)?;
+        state.get("rho", &mut self.rho)?;
+        state.get("mean.first", &mut self.mean_moments[0])?;
+        state.get("mean.second", &mut self.mean_moments[1])?;
+        state.get("rho.first", &mut self.rho_moments[0])?;
+        state.get("rho.second", &mut self.rho_moments[1])?;
+        self.done = state.get_number("done")? as u64;
+        self.log_likelihood = state.get_mean("log_likelihood")?;
+        Ok(())
+    }
+
+    fn posterior(&self) -> Option<Posterior> {
+        Some(Posterior::Gaussian(self.gaussian()))
+    }
+}
+
+impl Vi {
+    /// All that is saved, by name.
+    fn vectors(&self) -> [(&'static str, &[f32]); 6] {
+        [
+            ("mean", &self.mean),
+            ("rho", &self.rho),
+            ("mean.first", &self.mean_moments[0]),
+            ("mean.second", &self.mean_moments[1]),
+            ("rho.first", &self.rho_moments[0]),
+            ("rho.second", &self.rho_moments[1]),
+        ]
+    }
+}

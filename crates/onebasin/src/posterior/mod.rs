@@ -1,0 +1,130 @@
+//! What inference leaves behind: a point, samples, or a Gaussian; and what they predict.
+
+mod predict;
+
+pub use predict::Predictor;
+pub use predict::SampleProbabilities;
+
+use crate::error::Error;
+use crate::error::Result;
+use crate::params::Layout;
+use crate::params::Params;
+use crate::rng::Stream;
+use std::sync::Arc;
+
+/// A distribution over the parameters of a network.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Posterior {
+    /// All weight on one point.
+    Point(Params),
+    /// Equal weight on each of some points.
+    Samples(Samples),
+    /// Independent normal distributions.
+    Gaussian(Gaussian),
+}
+
+/// Points of equal weight; at least one, all of one layout.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    points: Vec<Params>,
+    chains: usize,
+}
+
+impl Samples {
+    /// The samples of `chains` chains of equal length, one chain after the other; members of an ensemble are chains of one.
+    pub fn new(points: Vec<Params>, chains: usize) -> Result<Self> {
+        let first = points.first().ok_or_else(|| Error::Zero { what: "the number of samples".to_owned() })?;
+        for point in &points {
+            first.layout().check_same(point.layout())?;
+        }
+        if chains == 0 || !points.len().is_multiple_of(chains) {
+            return Err(Error::Length {
+                what: "the array of samples",
+                got: points.len(),
+                expected: points.len().next_multiple_of(chains.max(1)),
+                why: format!("{chains} chains of equal length"),
+            });
+        }
+        Ok(Self { points, chains })
+    }
+
+    /// The points, one chain after the other.
+    pub fn points(&self) -> &[Params] {
+        &self.points
+    }
+    /// Number of chains.
+    pub fn chains(&self) -> usize {
+        self.chains
+    }
+}
+
+/// A diagonal Gaussian.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gaussian {
+    mean: Params,
+    std: Params,
+}
+
+impl Gaussian {
+    /// N(mean, diag(std²)). A standard deviation below zero is an error; a NaN is the result of a run that diverged.
+    pub fn new(mean: Params, std: Params) -> Result<Self> {
+        mean.layout().check_same(std.layout())?;
+        if let Some(at) = std.values().iter().position(|std| *std < 0.0) {
+            let tensors = std.layout().tensors();
+            let tensor = tensors.iter().find(|tensor| tensor.range().contains(&at)).expect("every value is in a tensor");
+            return Err(Error::NotAStd { tensor: tensor.name().to_owned(), value: std.values()[at].to_string() });
+        }
+        Ok(Self { mean, std })
+    }
+
+    /// The means.
+    pub fn mean(&self) -> &Params {
+        &self.mean
+    }
+    /// The standard deviations σ.
+    pub fn std(&self) -> &Params {
+        &self.std
+    }
+
+    /// Writes mean + std · ε, ε the normal numbers of `stream`.
+    pub fn draw(&self, stream: Stream, out: &mut Params) {
+        let values = out.values_mut();
+        stream.fill_normal(values);
+        for ((value, mean), std) in values.iter_mut().zip(self.mean.values()).zip(self.std.values()) {
+            *value = std.mul_add(*value, *mean);
+        }
+    }
+}
+
+impl Posterior {
+    /// The layout of its points.
+    pub fn layout(&self) -> &Arc<Layout> {
+        match self {
+            Self::Point(point) => point.layout(),
+            Self::Samples(samples) => samples.points[0].layout(),
+            Self::Gaussian(gaussian) => gaussian.mean.layout(),
+        }
+    }
+
+    /// How many different points up to `wanted` it can give: one, its samples, or as many as wanted.
+    pub fn draws(&self, wanted: usize) -> usize {
+        match self {
+            Self::Point(_) => wanted.min(1),
+            Self::Samples(samples) => wanted.min(samples.points.len()),
+            Self::Gaussian(_) => wanted,
+        }
+    }
+
+    /// Writes point `index` of `count`, a number that [`Self::draws`] returned: samples are taken at equal distances, a
+    /// Gaussian draws from the stream (`seed`, "draw", `index`).
+    pub fn draw(&self, seed: u64, index: usize, count: usize, out: &mut Params) {
+        match self {
+            Self::Point(point) => out.values_mut().copy_from_slice(point.values()),
+            Self::Samples(samples) => {
+                let chosen = index * samples.points.len() / count;
+                out.values_mut().copy_from_slice(samples.points[chosen].values());
+            }
+            Self::Gaussian(gaussian) => gaussian.draw(Stream::new(seed, "draw", index as u64), out),
+        }
+    }
+}

@@ -123,6 +123,44 @@ pub enum Error {
         /// Number of classes.
         classes: usize,
     },
+    /// No data set has this name.
+    #[error("there is no data set `{name}`; there are: {known}")]
+    NoDataset {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: List,
+    },
+    /// A subset of more images than there are.
+    #[error("`{subset}` is more than the {images} images of `{dataset}`")]
+    SubsetTooLarge {
+        /// The subset, as it is written.
+        subset: String,
+        /// Name of the data set.
+        dataset: String,
+        /// How many images there are.
+        images: usize,
+    },
+    /// A subset of a class that the data set does not have.
+    #[error("there is no class {class} in `{dataset}`, which `{subset}` asks for; its classes are 0 to {}", classes - 1)]
+    NoClass {
+        /// The subset, as it is written.
+        subset: String,
+        /// Name of the data set.
+        dataset: String,
+        /// The class.
+        class: u32,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// A subset without images.
+    #[error("`{subset}` leaves no image of `{dataset}`")]
+    EmptySubset {
+        /// The subset, as it is written.
+        subset: String,
+        /// Name of the data set.
+        dataset: String,
+    },
     /// The threads asked for could not be started.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {

@@ -5,4 +5,5 @@ pub mod kernels;
 pub mod rng;
 pub mod params;
 pub mod arch;
+pub mod data;
 pub mod net;

@@ -1,0 +1,262 @@
+//! Pixels become the numbers that a network reads: a scale and a shift for each channel.
+
+use super::Dataset;
+use crate::arch::Shape;
+use crate::error::Error;
+use crate::error::Result;
+use serde::Deserialize;
+use serde::Serialize;
+
+/// How pixels are scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scaling {
+    /// From 0 to 1: pixel / full scale.
+    Unit,
+    /// Mean 0 and standard deviation 1 for each channel of the training set: (pixel / full scale - mean) / std.
+    Standard,
+}
+
+/// What was done to the pixels: value = pixel · scale\[channel\] + shift\[channel\].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Standardisation {
+    /// Which kind.
+    pub scaling: Scaling,
+    /// (channel)
+    pub scale: Vec<f32>,
+    /// (channel)
+    pub shift: Vec<f32>,
+}
+
+impl Standardisation {
+    /// The one that the training set implies; test sets are treated by the same numbers.
+    pub fn of(scaling: Scaling, training: &Dataset) -> Self {
+        let channels = training.shape().channels;
+        let full_scale = f64::from(training.full_scale());
+        let of_channel = |channel: usize| match scaling {
+            Scaling::Unit => (1.0 / full_scale, 0.0),
+            Scaling::Standard => {
+                let (mean, std) = moments(training.pixels().iter().skip(channel).step_by(channels));
+                // A constant channel has nothing to be made equal: the standard deviation of pixel / full scale is taken as 1.
+                let std = if std == 0.0 { full_scale } else { std };
+                (1.0 / std, -mean / std)
+            }
+        };
+        let (scale, shift) = (0..channels).map(of_channel).map(|(scale, shift)| (scale as f32, shift as f32)).unzip();
+        Self { scaling, scale, shift }
+    }
+}
+
+/// Mean and standard deviation; sums and the variance's numerator are exact.
+fn moments<'a>(pixels: impl Iterator<Item = &'a u8>) -> (f64, f64) {
+    let (mut count, mut sum, mut squares) = (0u64, 0u64, 0u64);
+    for &pixel in pixels {
+        count += 1;
+        sum += u64::from(pixel);
+        squares += u64::from(pixel) * u64::from(pixel);
+    }
+    // n² σ² = n Σ x² − (Σ x)²
+    let numerator = u128::from(count) * u128::from(squares) - u128::from(sum) * u128::from(sum);
+    (sum as f64 / count as f64, (numerator as f64).sqrt() / count as f64)
+}
+
+/// A data set with its standardisation: what a network is trained on or judged by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Examples {
+    dataset: Dataset,
+    standardisation: Standardisation,
+    /// Scale and shift of every value of a row of an image, (column, channel).
+    row_scale: Vec<f32>,
+    row_shift: Vec<f32>,
+}
+
+impl Examples {
+    /// Needs one scale and one shift for each channel.
+    pub fn new(dataset: Dataset, standardisation: Standardisation) -> Result<Self> {
+        let Shape { width, channels, .. } = dataset.shape();
+        for (what, values) in [("scale", &standardisation.scale), ("shift", &standardisation.shift)] {
+            if values.len() != channels {
+                let why = format!("one for each channel of `{}`", dataset.name());
+                return Err(Error::Length { what, got: values.len(), expected: channels, why });
+            }
+        }
+        let (row_scale, row_shift) = (standardisation.scale.repeat(width), standardisation.shift.repeat(width));
+        Ok(Self { dataset, standardisation, row_scale, row_shift })
+    }
+
+    /// The raw images.
+    pub fn dataset(&self) -> &Dataset {
+        &self.dataset
+    }
+    /// What is done to the pixels.
+    pub fn standardisation(&self) -> &Standardisation {
+        &self.standardisation
+    }
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.dataset.len()
+    }
+    /// Never: a data set has at least one image.
+    pub fn is_empty(&self) -> bool {
+        self.dataset.is_empty()
+    }
+    /// Shape of one image.
+    pub fn shape(&self) -> Shape {
+        self.dataset.shape()
+    }
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.dataset.classes()
+    }
+
+    /// Gathers the images at `indices` into `images` (index, row, column, channel) and their labels into `labels` (index).
+    ///
+    /// # Panics
+    /// If a slice has another length than the indices imply, or an index is not that of an image.
+    pub fn fill(&self, indices: &[u32], images: &mut [f32], labels: &mut [u32]) {
+        let size = self.shape().len();
+        assert_eq!(labels.len(), indices.len(), "one label for each index");
+        assert_eq!(images.len(), indices.len() * size, "one image for each index");
+        for ((&index, image), label) in indices.iter().zip(images.chunks_exact_mut(size)).zip(labels) {
+            let index = index as usize;
+            self.convert(&self.dataset.pixels()[index * size..][..size], image);
+            *label = self.dataset.labels()[index];
+        }
+    }
+
+    /// As many consecutive images as `labels` is long, from `first` on: `images` (index, row, column, channel), `labels` (index).
+    ///
+    /// # Panics
+    /// If the slices' lengths do not fit each other, or there are not so many images.
+    pub fn range(&self, first: usize, images: &mut [f32], labels: &mut [u32]) {
+        let size = self.shape().len();
+        assert_eq!(images.len(), labels.len() * size, "one image for each label");
+        self.convert(&self.dataset.pixels()[first * size..][..images.len()], images);
+        labels.copy_from_slice(&self.dataset.labels()[first..][..labels.len()]);
+    }
+
+    /// All images (image, row, column, channel) and all labels (image).
+    pub fn all(&self) -> (Vec<f32>, Vec<u32>) {
+        let mut images = vec![0.0; self.dataset.pixels().len()];
+        self.convert(self.dataset.pixels(), &mut images);
+        (images, self.dataset.labels().to_vec())
+    }
+
+    /// Scales and shifts whole rows, (row, column, channel).
+    ///
+    /// A multiplication and an addition, each rounded: a fused one would give other bits on some machines.
+    fn convert(&self, pixels: &[u8], values: &mut [f32]) {
+        if let (&[scale], &[shift]) = (&self.standardisation.scale[..], &self.standardisation.shift[..]) {
+            for (value, &pixel) in values.iter_mut().zip(pixels) {
+                *value = f32::from(pixel) * scale + shift;
+            }
+            return;
+        }
+        let row = self.row_scale.len();
+        for (values, pixels) in values.chunks_exact_mut(row).zip(pixels.chunks_exact(row)) {
+            let factors = self.row_scale.iter().zip(&self.row_shift);
+            for ((value, &pixel), (scale, shift)) in values.iter_mut().zip(pixels).zip(factors) {
+                *value = f32::from(pixel) * scale + shift;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn dataset(shape: Shape, full_scale: u8, pixels: Vec<u8>) -> Dataset {
+        let labels = (0..(pixels.len() / shape.len()) as u32).map(|index| index % 5).collect();
+        Dataset::new("made up", shape, 5, full_scale, pixels, labels).unwrap()
+    }
+
+    /// Data sets of few images, of one to four channels.
+    fn datasets() -> impl Strategy<Value = Dataset> {
+        (1..4usize, 1..8usize, 1..5usize, 1..6usize, 1..=255u8).prop_flat_map(
+            |(height, width, channels, images, full_scale)| {
+                let shape = Shape { height, width, channels };
+                let pixels = prop::collection::vec(0..=full_scale, images * shape.len());
+                pixels.prop_map(move |pixels| dataset(shape, full_scale, pixels))
+            },
+        )
+    }
+
+    fn examples(dataset: &Dataset, scaling: Scaling) -> Examples {
+        Examples::new(dataset.clone(), Standardisation::of(scaling, dataset)).unwrap()
+    }
+
+    #[test]
+    fn a_constant_channel_is_only_centred() {
+        let shape = "1x2x2".parse().unwrap();
+        let constant = dataset(shape, 200, vec![100, 0, 100, 200]);
+        let Standardisation { scale, shift, .. } = Standardisation::of(Scaling::Standard, &constant);
+        assert_eq!((scale, shift), (vec![0.005, 0.01], vec![-0.5, -1.0]));
+    }
+
+    #[test]
+    fn a_standardisation_for_other_channels_is_refused() {
+        let grey = dataset("1x2x1".parse().unwrap(), 255, vec![1, 2]);
+        let colour = dataset("1x1x2".parse().unwrap(), 255, vec![1, 2]);
+        let error = Examples::new(colour, Standardisation::of(Scaling::Unit, &grey)).unwrap_err();
+        assert_eq!(error.to_string(), "scale has 1 values, but 2 are needed (one for each channel of `made up`)");
+    }
+
+    #[test]
+    fn json_gives_the_same_standardisation_back() {
+        let set = dataset("1x1x3".parse().unwrap(), 255, vec![1, 2, 3, 14, 15, 19]);
+        for scaling in [Scaling::Unit, Scaling::Standard] {
+            let standardisation = Standardisation::of(scaling, &set);
+            let json = serde_json::to_string(&standardisation).unwrap();
+            assert_eq!(serde_json::from_str::<Standardisation>(&json).unwrap(), standardisation);
+        }
+        assert_eq!(serde_json::to_string(&Scaling::Standard).unwrap(), "\"standard\"");
+    }
+
+    proptest! {
+        #[test]
+        fn unit_pixels_are_fractions_of_the_full_scale(dataset in datasets()) {
+            let (images, labels) = examples(&dataset, Scaling::Unit).all();
+            prop_assert_eq!(labels, dataset.labels());
+            for (value, &pixel) in images.iter().zip(dataset.pixels()) {
+                prop_assert!((value - f32::from(pixel) / f32::from(dataset.full_scale())).abs() < 1e-6);
+            }
+        }
+
+        #[test]
+        fn standard_channels_have_mean_zero_and_deviation_one(dataset in datasets()) {
+            let (images, _) = examples(&dataset, Scaling::Standard).all();
+            let channels = dataset.shape().channels;
+            for channel in 0..channels {
+                let values: Vec<f64> = images.iter().skip(channel).step_by(channels).map(|&x| f64::from(x)).collect();
+                let count = values.len() as f64;
+                let mean = values.iter().sum::<f64>() / count;
+                let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+                prop_assert!(mean.abs() < 1e-4, "mean {mean}");
+                let constant = values.iter().all(|&x| x == values[0]);
+                prop_assert!((variance - f64::from(!constant)).abs() < 1e-4, "variance {variance}");
+            }
+        }
+
+        #[test]
+        fn gathered_consecutive_and_all_images_are_the_same(dataset in datasets(), pick in prop::collection::vec(0..6u32, 0..9)) {
+            let examples = examples(&dataset, Scaling::Standard);
+            let (size, count) = (dataset.shape().len(), dataset.len() as u32);
+            let (images, labels) = examples.all();
+            let indices: Vec<u32> = pick.iter().map(|index| index % count).collect();
+            let (mut gathered, mut their_labels) = (vec![f32::NAN; indices.len() * size], vec![9; indices.len()]);
+            examples.fill(&indices, &mut gathered, &mut their_labels);
+            for (place, &index) in indices.iter().enumerate() {
+                let index = index as usize;
+                prop_assert_eq!(&gathered[place * size..][..size], &images[index * size..][..size]);
+                prop_assert_eq!(their_labels[place], labels[index]);
+                let (mut one, mut label) = (vec![f32::NAN; size], [9]);
+                examples.range(index, &mut one, &mut label);
+                prop_assert_eq!(&one[..], &images[index * size..][..size]);
+                prop_assert_eq!(label[0], labels[index]);
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Reads, selects, scales and batches the data sets that networks are trained on.
+//!
+//! [`load`] turns a name into a [`Dataset`] of raw pixels, [`Subset`]s select from it, a [`Standardisation`] makes it
+//! [`Examples`] that a network can read, and [`Batches`] says which of them come next.
+
+mod batches;
+mod digits;
+mod examples;
+mod subset;
+mod synthetic;
+
+pub use batches::Batches;
+pub use examples::Examples;
+pub use examples::Scaling;
+pub use examples::Standardisation;
+pub use subset::Half;
+pub use subset::Subset;
+
+use crate::arch::Shape;
+use crate::error::Error;
+use crate::error::List;
+use crate::error::Result;
+use std::fmt;
+use std::path::Path;
+
+/// Which of the two published parts of a data set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// What networks are trained on.
+    Train,
+    /// What they are judged by.
+    Test,
+}
+
+/// Labelled images as they were published: at least one, raw pixels, all of one shape.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Dataset {
+    name: String,
+    shape: Shape,
+    classes: usize,
+    full_scale: u8,
+    pixels: Vec<u8>,
+    labels: Vec<u32>,
+}
+
+impl Dataset {
+    /// Checks that everything fits together.
+    ///
+    /// `full_scale` is the value of the brightest possible pixel, `pixels` (image, row, column, channel), `labels` (image).
+    pub fn new(
+        name: impl Into<String>,
+        shape: Shape,
+        classes: usize,
+        full_scale: u8,
+        pixels: Vec<u8>,
+        labels: Vec<u32>,
+    ) -> Result<Self> {
+        let name = name.into();
+        for (what, size) in [
+            ("height", shape.height),
+            ("width", shape.width),
+            ("number of channels", shape.channels),
+            ("full scale", full_scale.into()),
+            ("number of images", labels.len()),
+        ] {
+            if size == 0 {
+                return Err(Error::Zero { what: format!("the {what} of the data set `{name}`") });
+            }
+        }
+        if classes < 2 {
+            return Err(Error::TooFewClasses { classes });
+        }
+        let sizes = [labels.len(), shape.height, shape.width, shape.channels];
+        let expected = sizes.into_iter().fold(1, usize::saturating_mul);
+        if pixels.len() != expected {
+            let why = format!("{} images of {shape}", labels.len());
+            return Err(Error::Length { what: "pixels", got: pixels.len(), expected, why });
+        }
+        if let Some((index, &label)) = labels.iter().enumerate().find(|(_, label)| **label as usize >= classes) {
+            return Err(Error::Label { index, label, classes });
+        }
+        Ok(Self { name, shape, classes, full_scale, pixels, labels })
+    }
+
+    /// The name it is loaded by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// Shape of one image.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+    /// Number of classes, whether or not each of them has images here.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+    /// The value of the brightest possible pixel.
+    pub fn full_scale(&self) -> u8 {
+        self.full_scale
+    }
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+    /// Never: a data set has at least one image.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+    /// (image, row, column, channel)
+    pub fn pixels(&self) -> &[u8] {
+        &self.pixels
+    }
+    /// (image)
+    pub fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+
+    /// The images at `indices`, in that order.
+    ///
+    /// # Panics
+    /// If there are no indices, or one is not that of an image.
+    #[must_use]
+    pub fn select(&self, indices: &[u32]) -> Self {
+        assert!(!indices.is_empty(), "a data set has at least one image");
+        let size = self.shape.len();
+        let mut pixels = Vec::with_capacity(indices.len() * size);
+        for &index in indices {
+            pixels.extend_from_slice(&self.pixels[index as usize * size..][..size]);
+        }
+        let labels = indices.iter().map(|&index| self.labels[index as usize]).collect();
+        Self { name: self.name.clone(), pixels, labels, ..*self }
+    }
+}
+
+impl fmt::Debug for Dataset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Dataset({}, {} images of {}, {} classes)", self.name, self.len(), self.shape, self.classes)
+    }
+}
+
+/// Reads one part of the data set of this name from the data directory `dir`; `digits` and `synthetic` need none.
+pub fn load(name: &str, split: Split, _dir: &Path) -> Result<Dataset> {
+    match name {
+        "digits" => Ok(digits::load(split)),
+        "synthetic" => Ok(synthetic::load(split)),
+        _ => Err(Error::NoDataset {
+            name: name.to_owned(),
+            known: List(["digits", "synthetic"].map(str::to_owned).to_vec()),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dataset(shape: &str, classes: usize, full_scale: u8, pixels: usize, labels: &[u32]) -> Result<Dataset> {
+        let pixels = (0..pixels).map(|pixel| pixel as u8).collect();
+        Dataset::new("made up", shape.parse()?, classes, full_scale, pixels, labels.to_vec())
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        let zero = |what: &str| Error::Zero { what: format!("the {what} of the data set `made up`") };
+        let length = |got, expected, why: &str| Error::Length { what: "pixels", got, expected, why: why.to_owned() };
+        for (result, error) in [
+            (dataset("0x2x1", 2, 255, 4, &[0]), zero("height")),
+            (dataset("2x0x1", 2, 255, 4, &[0]), zero("width")),
+            (dataset("2x2x0", 2, 255, 4, &[0]), zero("number of channels")),
+            (dataset("2x2x1", 2, 0, 4, &[0]), zero("full scale")),
+            (dataset("2x2x1", 2, 255, 0, &[]), zero("number of images")),
+            (dataset("2x2x1", 1, 255, 4, &[0]), Error::TooFewClasses { classes: 1 }),
+            (dataset("2x2x1", 2, 255, 5, &[0]), length(5, 4, "1 images of 2x2x1")),
+            (dataset("2x2x1", 2, 255, 8, &[1, 2]), Error::Label { index: 1, label: 2, classes: 2 }),
+        ] {
+            assert_eq!(result, Err(error));
+        }
+        let huge = usize::MAX.to_string();
+        assert!(matches!(dataset(&format!("{huge}x2x1"), 2, 255, 4, &[0]), Err(Error::Length { got: 4, .. })));
+    }
+
+    #[test]
+    fn selected_images_keep_their_labels_and_the_order_asked_for() {
+        let all = dataset("1x2x1", 3, 255, 6, &[0, 1, 2]).unwrap();
+        let some = all.select(&[2, 0, 2]);
+        assert_eq!((some.pixels(), some.labels()), (&[4, 5, 0, 1, 4, 5][..], &[2, 0, 2][..]));
+        assert_eq!((some.name(), some.shape(), some.classes(), some.len()), ("made up", all.shape(), 3, 3));
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_the_known_ones() {
+        let error = load("minst", Split::Train, Path::new("")).unwrap_err();
+        assert!(error.to_string().contains("digits, synthetic"), "{error}");
+    }
+}

@@ -22,6 +22,37 @@ pub enum Error {
         /// What was given.
         value: String,
     },
+    /// A number lies outside of its range.
+    #[error("{what} is {value}; it must be {expected}")]
+    OutOfRange {
+        /// Which number, by its name in a configuration.
+        what: &'static str,
+        /// What was given.
+        value: String,
+        /// Its range.
+        expected: &'static str,
+    },
+    /// A standard deviation below zero.
+    #[error("a standard deviation of tensor `{tensor}` is {value}; it must not be negative")]
+    NotAStd {
+        /// Name of the tensor.
+        tensor: String,
+        /// What was given.
+        value: String,
+    },
+    /// A posterior to begin at, for a method that begins at initial values.
+    #[error("only `hmc` can begin at a posterior; leave `start` out")]
+    NoStart,
+    /// A data set that a network was not made for.
+    #[error("the network reads {network}, but `{dataset}` has {data}")]
+    WrongNetwork {
+        /// What the network reads.
+        network: String,
+        /// Name of the data set.
+        dataset: String,
+        /// What it has.
+        data: String,
+    },
     /// A network needs at least two classes to choose between.
     #[error("a classifier needs at least 2 classes, not {classes}")]
     TooFewClasses {

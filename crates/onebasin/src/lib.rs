@@ -7,3 +7,5 @@ pub mod params;
 pub mod arch;
 pub mod data;
 pub mod net;
+pub mod posterior;
+pub mod infer;

@@ -1,6 +1,7 @@
 //! Pixels become the numbers that a network reads: a scale and a shift for each channel.
 
 use super::Dataset;
+use crate::arch::Arch;
 use crate::arch::Shape;
 use crate::error::Error;
 use crate::error::Result;
@@ -83,6 +84,18 @@ impl Examples {
         }
         let (row_scale, row_shift) = (standardisation.scale.repeat(width), standardisation.shift.repeat(width));
         Ok(Self { dataset, standardisation, row_scale, row_shift })
+    }
+
+    /// Says whether a network can read these images and name their classes.
+    pub fn check_fits(&self, arch: &Arch) -> Result<()> {
+        if arch.input() == self.shape() && arch.classes() == self.classes() {
+            return Ok(());
+        }
+        Err(Error::WrongNetwork {
+            network: format!("images of {} in {} classes", arch.input(), arch.classes()),
+            dataset: self.dataset.name().to_owned(),
+            data: format!("images of {} in {} classes", self.shape(), self.classes()),
+        })
     }
 
     /// The raw images.

@@ -3,7 +3,6 @@
 //! All methods have one shape: made by `new` (the settings, a [`Problem`], a seed), advanced by [`Inference::step`],
 //! saved as a [`State`] and continued from one with the same bits, watched through [`Info`].
 
-pub mod diagnostics;
 mod ensemble;
 mod hmc;
 mod map;
@@ -33,6 +32,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::net::Likelihood;
 use crate::net::Net;
+use crate::params::Params;
 use crate::posterior::Posterior;
 use serde::Deserialize;
 use serde::Serialize;
@@ -132,7 +132,7 @@ pub trait Inference: Send {
     fn posterior(&self) -> Option<Posterior>;
 
     /// The samples of the last step, if it yielded any, as (chain, parameters): they are not kept.
-    fn fresh(&self) -> Vec<(usize, &[f32])> {
+    fn fresh(&self) -> Vec<(usize, Params)> {
         Vec::new()
     }
 

@@ -71,7 +71,8 @@ impl Gaussian {
         mean.layout().check_same(std.layout())?;
         if let Some(at) = std.values().iter().position(|std| *std < 0.0) {
             let tensors = std.layout().tensors();
-            let tensor = tensors.iter().find(|tensor| tensor.range().contains(&at)).expect("every value is in a tensor");
+            let tensor =
+                tensors.iter().find(|tensor| tensor.range().contains(&at)).expect("every value is in a tensor");
             return Err(Error::NotAStd { tensor: tensor.name().to_owned(), value: std.values()[at].to_string() });
         }
         Ok(Self { mean, std })

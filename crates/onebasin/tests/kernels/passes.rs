@@ -13,10 +13,10 @@ use onebasin::kernels::elementwise::Tanh;
 use onebasin::kernels::geometry::Plane;
 use onebasin::kernels::geometry::blocks;
 use onebasin::kernels::lanes::BLOCK;
+use onebasin::kernels::likelihood::LogSoftmax;
 use onebasin::kernels::pack;
 use onebasin::kernels::resample::PoolBackward;
 use onebasin::kernels::resample::PoolForward;
-use onebasin::kernels::likelihood::LogSoftmax;
 use proptest::prelude::*;
 
 proptest! {

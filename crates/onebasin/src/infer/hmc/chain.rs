@@ -17,8 +17,8 @@ use rand_chacha::rand_core::Rng;
 
 /// An error of the energy beyond which a trajectory is called divergent, as in Stan.
 const DIVERGENCE: f64 = 1000.0;
-/// Doublings or halvings in search of a first step size, at most.
-const MOST_DOUBLINGS: usize = 60;
+/// Halvings in search of a first step size, at most.
+const MOST_HALVINGS: usize = 60;
 
 /// What all chains share.
 #[derive(Debug)]
@@ -143,10 +143,8 @@ impl Chain {
         let mut log_likelihood = self.log_likelihood;
         self.kick_and_drift(run, 0.5, 1.0);
         for step in 1..=steps {
-            log_likelihood = self
-                .net
-                .gradient(&self.there.position, run.batch(), &mut self.there.gradient)
-                .expect(CHECKED);
+            log_likelihood =
+                self.net.gradient(&self.there.position, run.batch(), &mut self.there.gradient).expect(CHECKED);
             self.gradients += 1;
             match step < steps {
                 true => self.kick_and_drift(run, 1.0, 1.0),
@@ -180,20 +178,14 @@ impl Chain {
         (log_likelihood, run.problem.prior.log_density(&run.problem.arch, position))
     }
 
-    /// A step size at which a single step is accepted about half of the time (Hoffman and Gelman 2014, algorithm 4).
+    /// The longest step, halved from a whole trajectory, that alone would be accepted half of the time.
     fn first_step_size(&mut self, run: &Run) -> f64 {
-        self.step_size = run.trajectory();
         self.draw_momentum(u64::MAX);
         let start = self.momentum.clone();
-        let mut direction = None;
-        for _ in 0..MOST_DOUBLINGS {
+        self.step_size = run.trajectory();
+        for _ in 0..MOST_HALVINGS {
             self.momentum.values_mut().copy_from_slice(start.values());
-            let good = self.leapfrog(run, 1).energy_error < std::f64::consts::LN_2;
-            if *direction.get_or_insert(good) != good {
-                break;
-            }
-            // A step as long as a whole trajectory is as long as it can get.
-            if good {
+            if self.leapfrog(run, 1).energy_error < std::f64::consts::LN_2 {
                 break;
             }
             self.step_size *= 0.5;

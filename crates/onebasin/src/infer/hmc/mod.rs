@@ -6,13 +6,13 @@ use super::Mean;
 use super::Problem;
 use super::State;
 use super::ensemble::member_seed;
-use chain::Chain;
-use chain::Run;
 use crate::error::Error;
 use crate::error::Result;
 use crate::kernels::Team;
 use crate::params::Params;
 use crate::posterior::Posterior;
+use chain::Chain;
+use chain::Run;
 use serde::Deserialize;
 use serde::Serialize;
 use std::sync::Mutex;
@@ -140,10 +140,6 @@ impl Hmc {
 
     fn chain(&self, index: usize) -> std::sync::MutexGuard<'_, Chain> {
         self.chains[index].lock().expect("no chain panicked")
-    }
-
-    fn burning_in(&self) -> bool {
-        self.done <= self.run.config.burn_in
     }
 }
 

@@ -1,6 +1,7 @@
 //! The one error type of the library; every variant carries the operands that made it.
 
 use std::fmt;
+use std::path::PathBuf;
 
 /// What can be wrong with what a caller hands in.
 ///
@@ -43,6 +44,14 @@ pub enum Error {
     /// A posterior to begin at, for a method that begins at initial values.
     #[error("only `hmc` can begin at a posterior; leave `start` out")]
     NoStart,
+    /// A file that cannot be read, written or understood.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A data set that a network was not made for.
     #[error("the network reads {network}, but `{dataset}` has {data}")]
     WrongNetwork {

@@ -9,3 +9,4 @@ pub mod data;
 pub mod net;
 pub mod posterior;
 pub mod infer;
+pub mod store;

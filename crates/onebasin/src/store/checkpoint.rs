@@ -1,0 +1,84 @@
+//! The state of an unfinished run, as one safetensors file.
+
+use super::tensors;
+use super::tensors::Bytes;
+use super::tensors::Entry;
+use super::tensors::put_floats;
+use crate::error::Result;
+use crate::infer::State;
+use safetensors::Dtype;
+use serde::Deserialize;
+use serde::Serialize;
+use std::path::Path;
+
+/// Everything that is needed to go on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// The inference.
+    pub state: State,
+    /// The run around it.
+    pub run: RunState,
+}
+
+/// How far the files of a run had come.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// The configuration, to refuse going on with another.
+    pub config: serde_json::Value,
+    /// Bytes of the log.
+    pub log_bytes: u64,
+    /// Samples of each chain.
+    pub samples: u64,
+}
+
+/// The metadata of the file.
+#[derive(Serialize, Deserialize)]
+struct Metadata {
+    run: RunState,
+    numbers: Vec<String>,
+    vectors: Vec<(String, usize)>,
+}
+
+/// The tensor of all numbers, in f64 because text would round them.
+const NUMBERS: &str = "numbers";
+
+impl Checkpoint {
+    /// Writes the file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let State { vectors, numbers } = &self.state;
+        let metadata = Metadata {
+            run: self.run.clone(),
+            numbers: numbers.keys().cloned().collect(),
+            vectors: vectors.iter().map(|(name, values)| (name.clone(), values.len())).collect(),
+        };
+        let values: Vec<&Vec<f32>> = vectors.values().collect();
+        let mut entries = vec![Entry { name: NUMBERS.to_owned(), dtype: Dtype::F64, shape: vec![numbers.len()] }];
+        entries.extend(vectors.iter().map(|(name, values)| Entry::floats(vector_name(name), vec![values.len()])));
+        tensors::write(path, &metadata, &entries, |index, file| match index {
+            0 => {
+                let bytes: Vec<u8> = numbers.values().flat_map(|number| number.to_le_bytes()).collect();
+                file.write_all(&bytes).map_err(|error| super::file_error(path, &error))
+            }
+            _ => put_floats(path, file, values[index - 1]),
+        })
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = Bytes::read(path)?;
+        let Metadata { run, numbers, vectors } = bytes.metadata()?;
+        let tensors = bytes.tensors()?;
+        let values = bytes.raw(&tensors, NUMBERS, Dtype::F64, &[numbers.len()])?;
+        let values = values.as_chunks::<8>().0.iter().map(|value| f64::from_le_bytes(*value));
+        let mut state = State { numbers: numbers.into_iter().zip(values).collect(), ..State::default() };
+        for (name, len) in vectors {
+            let values = bytes.floats(&tensors, &vector_name(&name), &[len])?;
+            state.vectors.insert(name, values);
+        }
+        Ok(Self { state, run })
+    }
+}
+
+fn vector_name(name: &str) -> String {
+    format!("vectors/{name}")
+}

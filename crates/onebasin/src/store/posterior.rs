@@ -1,0 +1,141 @@
+//! A posterior with its provenance, as one safetensors file.
+//!
+//! A point has its tensors by name; samples have one more axis in front; a Gaussian has `mean/NAME` and `std/NAME`,
+//! where std is the standard deviation itself.
+
+use super::tensors;
+use super::tensors::Bytes;
+use super::tensors::Entry;
+use super::tensors::put_floats;
+use crate::arch::Arch;
+use crate::arch::Preset;
+use crate::data::Standardisation;
+use crate::error::Result;
+use crate::net::Likelihood;
+use crate::params::Layout;
+use crate::params::Params;
+use crate::posterior::Gaussian;
+use crate::posterior::Posterior;
+use crate::posterior::Samples;
+use serde::Deserialize;
+use serde::Serialize;
+use std::path::Path;
+
+/// Where a posterior comes from: enough to use it, and to make it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The version of onebasin that wrote it.
+    pub version: String,
+    /// The network.
+    pub arch: Preset,
+    /// What its outputs mean.
+    pub likelihood: Likelihood,
+    /// The data it was trained on, with the subsets taken of it, such as `mnist first:5000`.
+    pub data: String,
+    /// What was done to the pixels.
+    pub standardisation: Standardisation,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The whole configuration of the run.
+    pub config: serde_json::Value,
+}
+
+/// A posterior as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredPosterior {
+    /// The distribution.
+    pub posterior: Posterior,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+/// The metadata of the file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Metadata {
+    #[serde(flatten)]
+    pub(super) kind: Kind,
+    pub(super) provenance: Provenance,
+}
+
+/// Which posterior.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum Kind {
+    Point,
+    Gaussian,
+    Samples { samples: usize, chains: usize },
+}
+
+impl StoredPosterior {
+    /// Writes the file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let layout = self.posterior.layout();
+        let parts: Vec<(&str, Vec<&Params>)> = match &self.posterior {
+            Posterior::Point(point) => vec![("", vec![point])],
+            Posterior::Gaussian(gaussian) => vec![("mean/", vec![gaussian.mean()]), ("std/", vec![gaussian.std()])],
+            Posterior::Samples(samples) => vec![("", samples.points().iter().collect())],
+        };
+        let kind = match &self.posterior {
+            Posterior::Point(_) => Kind::Point,
+            Posterior::Gaussian(_) => Kind::Gaussian,
+            Posterior::Samples(samples) => Kind::Samples { samples: samples.points().len(), chains: samples.chains() },
+        };
+        let leading: &[usize] = match &kind {
+            Kind::Samples { samples, .. } => &[*samples],
+            _ => &[],
+        };
+        let entries: Vec<Entry> = parts.iter().flat_map(|(prefix, _)| entries(layout, prefix, leading)).collect();
+        let tensors = layout.tensors();
+        tensors::write(path, &Metadata { kind, provenance: self.provenance.clone() }, &entries, |index, file| {
+            let range = tensors[index % tensors.len()].range();
+            let (_, points) = &parts[index / tensors.len()];
+            points.iter().try_for_each(|point| put_floats(path, file, &point.values()[range.clone()]))
+        })
+    }
+
+    /// Reads a file; everything in it is checked against the architecture it names.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = Bytes::read(path)?;
+        let Metadata { kind, provenance } = bytes.metadata()?;
+        let arch = Arch::new(provenance.arch.clone())?;
+        let layout = arch.layout();
+        let tensors = bytes.tensors()?;
+        let params = |prefix: &str| {
+            let mut params = Params::zeros(layout);
+            for tensor in layout.tensors() {
+                let values = bytes.floats(&tensors, &format!("{prefix}{}", tensor.name()), tensor.shape())?;
+                params.values_mut()[tensor.range()].copy_from_slice(&values);
+            }
+            Ok(params)
+        };
+        let posterior = match kind {
+            Kind::Point => Posterior::Point(params("")?),
+            Kind::Gaussian => Posterior::Gaussian(Gaussian::new(params("mean/")?, params("std/")?)?),
+            Kind::Samples { samples, chains } => {
+                // Before anything is allocated for them.
+                if let Some(entry) = entries(layout, "", &[samples]).first() {
+                    bytes.raw(&tensors, &entry.name, entry.dtype, &entry.shape)?;
+                }
+                let mut points = vec![Params::zeros(layout); samples];
+                for tensor in layout.tensors() {
+                    let shape: Vec<usize> = [samples].iter().chain(tensor.shape()).copied().collect();
+                    let values = bytes.floats(&tensors, tensor.name(), &shape)?;
+                    for (point, values) in points.iter_mut().zip(values.chunks_exact(tensor.range().len())) {
+                        point.values_mut()[tensor.range()].copy_from_slice(values);
+                    }
+                }
+                Posterior::Samples(Samples::new(points, chains)?)
+            }
+        };
+        Ok(Self { posterior, provenance })
+    }
+}
+
+/// The tensors of a layout, with a prefix to the names and axes in front of the shapes.
+pub(super) fn entries(layout: &Layout, prefix: &str, leading: &[usize]) -> Vec<Entry> {
+    let entry = |tensor: &crate::params::Tensor| {
+        let shape = leading.iter().chain(tensor.shape()).copied().collect();
+        Entry::floats(format!("{prefix}{}", tensor.name()), shape)
+    };
+    layout.tensors().iter().map(entry).collect()
+}

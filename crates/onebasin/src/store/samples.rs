@@ -1,0 +1,129 @@
+//! Samples on their way to disk: one file of raw values for each chain, gathered into a posterior at the end.
+
+use super::file_error;
+use super::posterior::Kind;
+use super::posterior::Metadata;
+use super::posterior::Provenance;
+use super::posterior::entries;
+use super::tensors;
+use super::tensors::put_floats;
+use crate::error::Error;
+use crate::error::Result;
+use crate::params::Layout;
+use crate::params::Params;
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::io::Seek;
+use std::io::SeekFrom;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The files of a run's chains; a sample is its parameters in the order of the layout, little-endian f32.
+#[derive(Debug)]
+pub struct SampleFiles {
+    layout: Arc<Layout>,
+    chains: Vec<(PathBuf, File)>,
+}
+
+impl SampleFiles {
+    /// Opens the files of `folder`, made if they are not there, and cuts each to `keep` samples.
+    pub fn open(folder: &Path, layout: &Arc<Layout>, chains: usize, keep: u64) -> Result<Self> {
+        let open = |chain: usize| {
+            let path = folder.join(format!("chain{chain}.samples"));
+            let opened = (|| {
+                let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
+                let len = keep * sample_bytes(layout);
+                if file.metadata()?.len() < len {
+                    return Err(std::io::Error::other(format!("it has fewer than the {keep} samples that were saved")));
+                }
+                file.set_len(len)?;
+                file.seek(SeekFrom::End(0))?;
+                Ok(file)
+            })();
+            let file = opened.map_err(|error| file_error(&path, &error))?;
+            Ok((path, file))
+        };
+        Ok(Self { layout: Arc::clone(layout), chains: (0..chains).map(open).collect::<Result<_>>()? })
+    }
+
+    /// Appends a sample of one chain.
+    pub fn push(&mut self, chain: usize, sample: &Params) -> Result<()> {
+        let (path, file) = &mut self.chains[chain];
+        put_floats(path, file, sample.values())
+    }
+
+    /// Waits until everything is on the disk.
+    pub fn sync(&self) -> Result<()> {
+        self.chains.iter().try_for_each(|(path, file)| file.sync_all().map_err(|error| file_error(path, &error)))
+    }
+
+    /// Samples of each chain: of the shortest.
+    pub fn len(&self) -> Result<u64> {
+        let mut least = u64::MAX;
+        for (path, file) in &self.chains {
+            let bytes = file.metadata().map_err(|error| file_error(path, &error))?.len();
+            least = least.min(bytes / sample_bytes(&self.layout));
+        }
+        Ok(least)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Reads one sample.
+    pub fn read(&mut self, chain: usize, sample: u64, out: &mut Params) -> Result<()> {
+        self.layout.check_same(out.layout())?;
+        let at = sample * sample_bytes(&self.layout);
+        self.read_at(chain, at, out.values_mut())
+    }
+
+    fn read_at(&mut self, chain: usize, at: u64, out: &mut [f32]) -> Result<()> {
+        let (path, file) = &mut self.chains[chain];
+        let mut bytes = vec![0; 4 * out.len()];
+        let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes));
+        read.map_err(|error| file_error(path, &error))?;
+        for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
+            *value = f32::from_le_bytes(*bytes);
+        }
+        Ok(())
+    }
+
+    /// Writes all samples as one posterior, in constant memory.
+    pub fn gather(&mut self, path: &Path, provenance: Provenance) -> Result<()> {
+        let (count, chains) = (self.len()?, self.chains.len());
+        if count == 0 {
+            return Err(Error::Zero { what: "the number of samples".to_owned() });
+        }
+        let samples = count as usize * chains;
+        let layout = Arc::clone(&self.layout);
+        let metadata = Metadata { kind: Kind::Samples { samples, chains }, provenance };
+        tensors::write(path, &metadata, &entries(&layout, "", &[samples]), |index, file| {
+            let range = layout.tensors()[index].range();
+            let mut part = vec![0.0; range.len()];
+            for chain in 0..chains {
+                for sample in 0..count {
+                    self.read_at(chain, sample * sample_bytes(&layout) + 4 * range.start as u64, &mut part)?;
+                    put_floats(path, file, &part)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes the files, after [`Self::gather`].
+    pub fn remove(self) -> Result<()> {
+        for (path, file) in self.chains {
+            drop(file);
+            std::fs::remove_file(&path).map_err(|error| file_error(&path, &error))?;
+        }
+        Ok(())
+    }
+}
+
+fn sample_bytes(layout: &Layout) -> u64 {
+    4 * layout.len() as u64
+}

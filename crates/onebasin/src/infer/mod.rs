@@ -3,6 +3,7 @@
 //! All methods have one shape: made by `new` (the settings, a [`Problem`], a seed), advanced by [`Inference::step`],
 //! saved as a [`State`] and continued from one with the same bits, watched through [`Info`].
 
+pub mod diagnostics;
 mod ensemble;
 mod hmc;
 mod map;

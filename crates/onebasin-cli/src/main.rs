@@ -5,6 +5,8 @@
 mod args;
 mod commands;
 mod printer;
+#[allow(dead_code)] // until a command trains
+mod tensorboard;
 
 use args::Args;
 use clap::Parser;

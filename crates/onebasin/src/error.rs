@@ -1,6 +1,7 @@
 //! The one error type of the library; every variant carries the operands that made it.
 
 use std::fmt;
+use std::path::Path;
 use std::path::PathBuf;
 
 /// What can be wrong with what a caller hands in.
@@ -49,6 +50,14 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A configuration that cannot be understood.
+    #[error("{name}: {reason}")]
+    Config {
+        /// Name of the configuration, usually that of a file.
+        name: String,
         /// What is wrong with it.
         reason: String,
     },
@@ -209,6 +218,13 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+}
+
+impl Error {
+    /// The error of the operating system about a file.
+    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
+        Self::File { path: path.to_owned(), reason: error.to_string() }
+    }
 }
 
 /// Names in an error message, cut after the first dozen.

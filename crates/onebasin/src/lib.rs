@@ -10,3 +10,5 @@ pub mod net;
 pub mod posterior;
 pub mod infer;
 pub mod store;
+pub mod measure;
+pub mod experiment;

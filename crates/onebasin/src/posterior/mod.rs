@@ -12,6 +12,18 @@ use crate::params::Params;
 use crate::rng::Stream;
 use std::sync::Arc;
 
+/// Something that points can be drawn from, whether it is in memory or not.
+pub trait Draws: Sync {
+    /// The layout of its points.
+    fn layout(&self) -> &Arc<Layout>;
+
+    /// How many different points up to `wanted` it can give.
+    fn draws(&self, wanted: usize) -> usize;
+
+    /// Writes point `index` of `count`, a number that [`Self::draws`] returned.
+    fn draw(&self, seed: u64, index: usize, count: usize, out: &mut Params) -> Result<()>;
+}
+
 /// A distribution over the parameters of a network.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Posterior {
@@ -97,9 +109,8 @@ impl Gaussian {
     }
 }
 
-impl Posterior {
-    /// The layout of its points.
-    pub fn layout(&self) -> &Arc<Layout> {
+impl Draws for Posterior {
+    fn layout(&self) -> &Arc<Layout> {
         match self {
             Self::Point(point) => point.layout(),
             Self::Samples(samples) => samples.points[0].layout(),
@@ -107,8 +118,8 @@ impl Posterior {
         }
     }
 
-    /// How many different points up to `wanted` it can give: one, its samples, or as many as wanted.
-    pub fn draws(&self, wanted: usize) -> usize {
+    /// One, its samples, or as many as wanted.
+    fn draws(&self, wanted: usize) -> usize {
         match self {
             Self::Point(_) => wanted.min(1),
             Self::Samples(samples) => wanted.min(samples.points.len()),
@@ -116,9 +127,9 @@ impl Posterior {
         }
     }
 
-    /// Writes point `index` of `count`, a number that [`Self::draws`] returned: samples are taken at equal distances, a
-    /// Gaussian draws from the stream (`seed`, "draw", `index`).
-    pub fn draw(&self, seed: u64, index: usize, count: usize, out: &mut Params) {
+    /// Samples are taken at equal distances, a Gaussian draws from the stream (`seed`, "draw", `index`).
+    fn draw(&self, seed: u64, index: usize, count: usize, out: &mut Params) -> Result<()> {
+        self.layout().check_same(out.layout())?;
         match self {
             Self::Point(point) => out.values_mut().copy_from_slice(point.values()),
             Self::Samples(samples) => {
@@ -127,5 +138,6 @@ impl Posterior {
             }
             Self::Gaussian(gaussian) => gaussian.draw(Stream::new(seed, "draw", index as u64), out),
         }
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! The predictive distribution: probabilities of the classes, averaged over points of a posterior.
 
-use super::Posterior;
+use super::Draws;
 use crate::arch::Arch;
 use crate::data::Examples;
 use crate::error::Error;
@@ -64,7 +64,7 @@ impl Predictor {
     /// `progress` is told how much of how much is done, and may break off: then the result is `None`.
     pub fn mean(
         &mut self,
-        posterior: &Posterior,
+        posterior: &dyn Draws,
         examples: &Examples,
         samples: usize,
         seed: u64,
@@ -89,7 +89,7 @@ impl Predictor {
     /// the next images.
     pub fn visit(
         &mut self,
-        posterior: &Posterior,
+        posterior: &dyn Draws,
         examples: &Examples,
         samples: usize,
         seed: u64,
@@ -114,14 +114,20 @@ impl Predictor {
                     return Ok(ControlFlow::Break(()));
                 }
                 let used = self.wave.len().min(count - first);
-                let workers = &self.workers;
+                let (workers, failure) = (&self.workers, Mutex::new(None));
                 self.team.chunks(&mut self.wave[..used], 1, |index, out| {
                     let mut worker = free_worker(workers);
                     let Worker { net, point } = &mut *worker;
-                    posterior.draw(seed, first + index, count, point);
+                    if let Err(error) = posterior.draw(seed, first + index, count, point) {
+                        *failure.lock().expect(NO_PANIC) = Some(error);
+                        return;
+                    }
                     out[0].resize(images * self.classes, 0.0);
                     net.probabilities(point, &pixels, &mut out[0]).expect("layouts and shapes were compared");
                 });
+                if let Some(error) = failure.into_inner().expect(NO_PANIC) {
+                    return Err(error);
+                }
                 for (index, probabilities) in self.wave[..used].iter().enumerate() {
                     visit(SampleProbabilities { first_image, sample: first + index, probabilities });
                 }

@@ -4,11 +4,13 @@ use super::tensors;
 use super::tensors::Bytes;
 use super::tensors::Entry;
 use super::tensors::put_floats;
+use crate::error::Error;
 use crate::error::Result;
 use crate::infer::State;
 use safetensors::Dtype;
 use serde::Deserialize;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Everything that is needed to go on.
@@ -23,12 +25,12 @@ pub struct Checkpoint {
 /// How far the files of a run had come.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
-    /// The configuration, to refuse going on with another.
-    pub config: serde_json::Value,
     /// Bytes of the log.
     pub log_bytes: u64,
     /// Samples of each chain.
     pub samples: u64,
+    /// The last numbers of the inference; null stands for NaN and infinities.
+    pub last: BTreeMap<String, Option<f64>>,
 }
 
 /// The metadata of the file.
@@ -57,7 +59,7 @@ impl Checkpoint {
         tensors::write(path, &metadata, &entries, |index, file| match index {
             0 => {
                 let bytes: Vec<u8> = numbers.values().flat_map(|number| number.to_le_bytes()).collect();
-                file.write_all(&bytes).map_err(|error| super::file_error(path, &error))
+                file.write_all(&bytes).map_err(|error| Error::file(path, &error))
             }
             _ => put_floats(path, file, values[index - 1]),
         })

@@ -24,12 +24,12 @@ use std::path::PathBuf;
 pub fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let temporary = temporary(path);
     let written = (|| {
-        let file = File::create(&temporary).map_err(|error| file_error(&temporary, &error))?;
+        let file = File::create(&temporary).map_err(|error| Error::file(&temporary, &error))?;
         let mut file = BufWriter::with_capacity(1 << 20, file);
         fill(&mut file)?;
-        let file = file.into_inner().map_err(|error| file_error(&temporary, error.error()))?;
-        file.sync_all().map_err(|error| file_error(&temporary, &error))?;
-        std::fs::rename(&temporary, path).map_err(|error| file_error(path, &error))
+        let file = file.into_inner().map_err(|error| Error::file(&temporary, error.error()))?;
+        file.sync_all().map_err(|error| Error::file(&temporary, &error))?;
+        std::fs::rename(&temporary, path).map_err(|error| Error::file(path, &error))
     })();
     if written.is_err() {
         // What is left of it is of no use to anyone.
@@ -43,7 +43,7 @@ pub fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>)
 fn sync_folder(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if cfg!(unix) {
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| file_error(folder, &error))?;
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| Error::file(folder, &error))?;
     }
     Ok(())
 }
@@ -52,8 +52,4 @@ fn temporary(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
     path.with_file_name(name)
-}
-
-fn file_error(path: &Path, error: &std::io::Error) -> Error {
-    Error::File { path: path.to_owned(), reason: error.to_string() }
 }

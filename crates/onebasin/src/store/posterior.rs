@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::net::Likelihood;
 use crate::params::Layout;
 use crate::params::Params;
+use crate::posterior::Draws;
 use crate::posterior::Gaussian;
 use crate::posterior::Posterior;
 use crate::posterior::Samples;

@@ -1,6 +1,5 @@
 //! Samples on their way to disk: one file of raw values for each chain, gathered into a posterior at the end.
 
-use super::file_error;
 use super::posterior::Kind;
 use super::posterior::Metadata;
 use super::posterior::Provenance;
@@ -11,6 +10,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::params::Layout;
 use crate::params::Params;
+use crate::posterior::Draws;
 use std::fs::File;
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -19,12 +19,13 @@ use std::io::SeekFrom;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::Mutex;
 
 /// The files of a run's chains; a sample is its parameters in the order of the layout, little-endian f32.
 #[derive(Debug)]
 pub struct SampleFiles {
     layout: Arc<Layout>,
-    chains: Vec<(PathBuf, File)>,
+    chains: Vec<(PathBuf, Mutex<File>)>,
 }
 
 impl SampleFiles {
@@ -42,8 +43,8 @@ impl SampleFiles {
                 file.seek(SeekFrom::End(0))?;
                 Ok(file)
             })();
-            let file = opened.map_err(|error| file_error(&path, &error))?;
-            Ok((path, file))
+            let file = opened.map_err(|error| Error::file(&path, &error))?;
+            Ok((path, Mutex::new(file)))
         };
         Ok(Self { layout: Arc::clone(layout), chains: (0..chains).map(open).collect::<Result<_>>()? })
     }
@@ -51,19 +52,24 @@ impl SampleFiles {
     /// Appends a sample of one chain.
     pub fn push(&mut self, chain: usize, sample: &Params) -> Result<()> {
         let (path, file) = &mut self.chains[chain];
+        let file = file.get_mut().expect(NO_PANIC);
+        // Reading may have moved the place where the next bytes go.
+        file.seek(SeekFrom::End(0)).map_err(|error| Error::file(path, &error))?;
         put_floats(path, file, sample.values())
     }
 
     /// Waits until everything is on the disk.
     pub fn sync(&self) -> Result<()> {
-        self.chains.iter().try_for_each(|(path, file)| file.sync_all().map_err(|error| file_error(path, &error)))
+        self.chains.iter().try_for_each(|(path, file)| {
+            file.lock().expect(NO_PANIC).sync_all().map_err(|error| Error::file(path, &error))
+        })
     }
 
     /// Samples of each chain: of the shortest.
     pub fn len(&self) -> Result<u64> {
         let mut least = u64::MAX;
         for (path, file) in &self.chains {
-            let bytes = file.metadata().map_err(|error| file_error(path, &error))?.len();
+            let bytes = file.lock().expect(NO_PANIC).metadata().map_err(|error| Error::file(path, &error))?.len();
             least = least.min(bytes / sample_bytes(&self.layout));
         }
         Ok(least)
@@ -74,18 +80,12 @@ impl SampleFiles {
         Ok(self.len()? == 0)
     }
 
-    /// Reads one sample.
-    pub fn read(&mut self, chain: usize, sample: u64, out: &mut Params) -> Result<()> {
-        self.layout.check_same(out.layout())?;
-        let at = sample * sample_bytes(&self.layout);
-        self.read_at(chain, at, out.values_mut())
-    }
-
-    fn read_at(&mut self, chain: usize, at: u64, out: &mut [f32]) -> Result<()> {
-        let (path, file) = &mut self.chains[chain];
+    fn read_at(&self, chain: usize, at: u64, out: &mut [f32]) -> Result<()> {
+        let (path, file) = &self.chains[chain];
+        let mut file = file.lock().expect(NO_PANIC);
         let mut bytes = vec![0; 4 * out.len()];
         let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes));
-        read.map_err(|error| file_error(path, &error))?;
+        read.map_err(|error| Error::file(path, &error))?;
         for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
             *value = f32::from_le_bytes(*bytes);
         }
@@ -93,7 +93,7 @@ impl SampleFiles {
     }
 
     /// Writes all samples as one posterior, in constant memory.
-    pub fn gather(&mut self, path: &Path, provenance: Provenance) -> Result<()> {
+    pub fn gather(&self, path: &Path, provenance: Provenance) -> Result<()> {
         let (count, chains) = (self.len()?, self.chains.len());
         if count == 0 {
             return Err(Error::Zero { what: "the number of samples".to_owned() });
@@ -118,11 +118,32 @@ impl SampleFiles {
     pub fn remove(self) -> Result<()> {
         for (path, file) in self.chains {
             drop(file);
-            std::fs::remove_file(&path).map_err(|error| file_error(&path, &error))?;
+            std::fs::remove_file(&path).map_err(|error| Error::file(&path, &error))?;
         }
         Ok(())
     }
 }
+
+impl Draws for SampleFiles {
+    fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    fn draws(&self, wanted: usize) -> usize {
+        wanted.min(self.chains.len() * self.len().unwrap_or(0) as usize)
+    }
+
+    /// Samples are taken at equal distances, one chain after the other.
+    fn draw(&self, _: u64, index: usize, count: usize, out: &mut Params) -> Result<()> {
+        self.layout.check_same(out.layout())?;
+        let of_each = self.len()? as usize;
+        let chosen = index * of_each * self.chains.len() / count;
+        let (chain, sample) = (chosen / of_each, (chosen % of_each) as u64);
+        self.read_at(chain, sample * sample_bytes(&self.layout), out.values_mut())
+    }
+}
+
+const NO_PANIC: &str = "nobody panics while holding a file";
 
 fn sample_bytes(layout: &Layout) -> u64 {
     4 * layout.len() as u64

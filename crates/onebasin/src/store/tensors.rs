@@ -3,7 +3,6 @@
 //! All of our own metadata is one JSON object under one key, because a file with several keys would list them in
 //! random order, and the same run would not give the same bytes.
 
-use super::file_error;
 use super::write_whole;
 use crate::error::Error;
 use crate::error::Result;
@@ -57,7 +56,7 @@ pub(super) fn write(
     header.resize(header.len().next_multiple_of(8), b' ');
     write_whole(path, |file| {
         let written = file.write_all(&(header.len() as u64).to_le_bytes()).and_then(|()| file.write_all(&header));
-        written.map_err(|error| file_error(path, &error))?;
+        written.map_err(|error| Error::file(path, &error))?;
         (0..entries.len()).try_for_each(|index| fill(index, file))
     })
 }
@@ -66,7 +65,7 @@ pub(super) fn write(
 pub(super) fn put_floats(path: &Path, file: &mut dyn Write, values: &[f32]) -> Result<()> {
     for part in values.chunks(1 << 14) {
         let bytes: Vec<u8> = part.iter().flat_map(|value| value.to_le_bytes()).collect();
-        file.write_all(&bytes).map_err(|error| file_error(path, &error))?;
+        file.write_all(&bytes).map_err(|error| Error::file(path, &error))?;
     }
     Ok(())
 }
@@ -80,7 +79,7 @@ pub(super) struct Bytes<'a> {
 
 impl<'a> Bytes<'a> {
     pub(super) fn read(path: &'a Path) -> Result<Self> {
-        Ok(Self { path, bytes: std::fs::read(path).map_err(|error| file_error(path, &error))? })
+        Ok(Self { path, bytes: std::fs::read(path).map_err(|error| Error::file(path, &error))? })
     }
 
     pub(super) fn tensors(&self) -> Result<SafeTensors<'_>> {

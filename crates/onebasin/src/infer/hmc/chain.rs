@@ -59,6 +59,7 @@ pub(super) struct Chain {
     pub(super) log_likelihood: f64,
     pub(super) log_prior: f64,
     pub(super) accepted: Mean,
+    pub(super) accepted_since_burn_in: Mean,
     /// The mean of |error of the energy|, infinite if a trajectory diverged.
     pub(super) energy_error: Mean,
     pub(super) divergences: u64,
@@ -87,6 +88,7 @@ impl Chain {
             log_likelihood: f64::NAN,
             log_prior: f64::NAN,
             accepted: Mean::default(),
+            accepted_since_burn_in: Mean::default(),
             energy_error: Mean::default(),
             divergences: 0,
             gradients: 0,
@@ -118,6 +120,9 @@ impl Chain {
         let acceptance = if divergent { 0.0 } else { acceptance };
         self.divergences += u64::from(divergent);
         self.accepted.add(acceptance);
+        if !adapting {
+            self.accepted_since_burn_in.add(acceptance);
+        }
         self.energy_error.add(if divergent { f64::INFINITY } else { end.energy_error.abs() });
         if uniform() < acceptance {
             std::mem::swap(&mut self.here, &mut self.there);
@@ -200,6 +205,7 @@ impl Chain {
         state.put_number("divergences", self.divergences as f64);
         state.put_number("gradients", self.gradients as f64);
         state.put_mean("accepted", self.accepted);
+        state.put_mean("accepted_since_burn_in", self.accepted_since_burn_in);
         state.put_mean("energy_error", self.energy_error);
         if let Some(adaptation) = &self.adaptation {
             adaptation.save(&mut state);
@@ -215,6 +221,7 @@ impl Chain {
         self.divergences = state.get_number("divergences")? as u64;
         self.gradients = state.get_number("gradients")? as u64;
         self.accepted = state.get_mean("accepted")?;
+        self.accepted_since_burn_in = state.get_mean("accepted_since_burn_in")?;
         self.energy_error = state.get_mean("energy_error")?;
         self.adaptation = DualAveraging::load(state).ok();
         Ok(())

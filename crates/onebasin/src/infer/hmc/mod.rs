@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::kernels::Team;
 use crate::params::Params;
+use crate::posterior::Draws;
 use crate::posterior::Posterior;
 use chain::Chain;
 use chain::Run;
@@ -126,7 +127,7 @@ impl Hmc {
             let mut start = problem.arch.initialise(seed);
             if let Some(from) = from {
                 let draws = from.draws(count);
-                from.draw(seed, index % draws, draws, &mut start);
+                from.draw(seed, index % draws, draws, &mut start)?;
             }
             Ok(Mutex::new(Chain::new(&run, start, seed, problem.net(inner)?)))
         });
@@ -166,7 +167,7 @@ impl Inference for Hmc {
 
     fn info(&mut self) -> Info {
         let images = self.run.problem.training.len() as f64;
-        let mut means = [Mean::default(); 5];
+        let mut means = [Mean::default(); 6];
         let mut divergences = 0.0;
         for index in 0..self.chains.len() {
             let mut chain = self.chain(index);
@@ -176,19 +177,21 @@ impl Inference for Hmc {
                 chain.accepted.take(),
                 chain.energy_error.take(),
                 chain.step_size,
+                { chain.accepted_since_burn_in }.take(),
             ];
             for (mean, value) in means.iter_mut().zip(values) {
                 mean.add(value);
             }
             divergences += chain.divergences as f64;
         }
-        let [nll, log_prior, acceptance, energy_error, step_size] = means.map(|mut mean| mean.take());
+        let [nll, log_prior, acceptance, energy_error, step_size, since_burn_in] = means.map(|mut mean| mean.take());
         Info(vec![
             ("nll", nll),
             ("log_prior", log_prior),
             ("acceptance", acceptance),
             ("energy_error", energy_error),
             ("step_size", step_size),
+            ("acceptance_since_burn_in", since_burn_in),
             ("divergences", divergences),
         ])
     }

@@ -1,0 +1,231 @@
+//! The configuration of a training run: TOML, with every unknown key an error.
+
+use crate::arch::Arch;
+use crate::arch::Preset;
+use crate::data;
+use crate::data::Dataset;
+use crate::data::Examples;
+use crate::data::Scaling;
+use crate::data::Split;
+use crate::data::Standardisation;
+use crate::data::Subset;
+use crate::error::Error;
+use crate::error::Result;
+use crate::infer::Method;
+use crate::infer::Prior;
+use crate::infer::Problem;
+use crate::net::Likelihood;
+use serde::Deserialize;
+use serde::Serialize;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A training run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainConfig {
+    /// The seed that all random numbers come from.
+    #[serde(default)]
+    pub seed: u64,
+    /// Divides the log posterior; below one it is a cold posterior.
+    #[serde(default = "default_temperature")]
+    pub temperature: f64,
+    /// A posterior whose draws Markov chains begin at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<PathBuf>,
+    /// What to learn from.
+    pub data: DataConfig,
+    /// The network; `input` and `classes` are those of the data unless given.
+    pub arch: Preset,
+    /// What its outputs mean.
+    #[serde(default)]
+    pub likelihood: Likelihood,
+    /// What is known of its parameters before.
+    pub prior: Prior,
+    /// The method and its settings.
+    pub infer: Method,
+    /// When and how the posterior is judged.
+    #[serde(default)]
+    pub evaluate: EvaluateConfig,
+    /// What is written down on the way.
+    #[serde(default)]
+    pub log: LogConfig,
+}
+
+fn default_temperature() -> f64 {
+    1.0
+}
+
+/// What to learn from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataConfig {
+    /// Name of the data set.
+    pub name: String,
+    /// Subsets of the training images, each of what the one before left.
+    #[serde(default)]
+    pub subsets: Vec<Subset>,
+    /// How pixels are scaled.
+    #[serde(default = "default_scaling")]
+    pub scaling: Scaling,
+}
+
+fn default_scaling() -> Scaling {
+    Scaling::Unit
+}
+
+/// When and how the posterior is judged, on the test images.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluateConfig {
+    /// Points of the posterior averaged in the end.
+    #[serde(default = "default_samples")]
+    pub samples: usize,
+    /// Epochs between evaluations on the way; none by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<f64>,
+    /// Points of the posterior averaged on the way.
+    #[serde(default = "default_samples_on_the_way")]
+    pub samples_on_the_way: usize,
+}
+
+fn default_samples() -> usize {
+    128
+}
+fn default_samples_on_the_way() -> usize {
+    8
+}
+
+impl Default for EvaluateConfig {
+    fn default() -> Self {
+        Self { samples: default_samples(), every: None, samples_on_the_way: default_samples_on_the_way() }
+    }
+}
+
+/// What is written down on the way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogConfig {
+    /// Steps between two lines of the log; each method has a default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<u64>,
+}
+
+impl TrainConfig {
+    /// Reads TOML, then applies overrides such as `infer.optimise.rate=1e-3`, then fills in what the data set implies.
+    ///
+    /// `name` is how the text is called in errors.
+    pub fn from_toml(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
+        let unreadable = |reason: String| Error::Config { name: name.to_owned(), reason };
+        let mut table: toml::Table = toml::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        for text in overrides {
+            apply(&mut table, text)?;
+        }
+        if let Some(toml::Value::Table(arch)) = table.get("arch").cloned() {
+            table.insert("arch".to_owned(), toml::Value::Table(with_data(arch, &table)?));
+        }
+        // Through text once more: errors then name the line, even that of an override.
+        let whole = toml::to_string(&table).map_err(|error| unreadable(error.to_string()))?;
+        let config: Self = toml::from_str(&whole).map_err(|error| unreadable(error.to_string()))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The whole configuration, defaults written out.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a configuration is plain data")
+    }
+
+    fn check(&self) -> Result<()> {
+        data::catalogue::find(&self.data.name)?;
+        Arch::new(self.arch.clone())?;
+        if self.log.every == Some(0) {
+            return Err(Error::Zero { what: "log.every".to_owned() });
+        }
+        for (what, samples) in [
+            ("evaluate.samples", self.evaluate.samples),
+            ("evaluate.samples_on_the_way", self.evaluate.samples_on_the_way),
+        ] {
+            if samples == 0 {
+                return Err(Error::Zero { what: what.to_owned() });
+            }
+        }
+        match self.evaluate.every {
+            Some(every) if !(every > 0.0 && every.is_finite()) => {
+                Err(Error::NotPositive { what: "evaluate.every", value: every.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Loads the training images.
+    pub fn training(&self, folder: &Path) -> Result<Examples> {
+        let whole = data::load(&self.data.name, Split::Train, folder)?;
+        let part = self.data.subsets.iter().try_fold(whole, |rest, subset| subset.apply(&rest))?;
+        let standardisation = Standardisation::of(self.data.scaling, &part);
+        Examples::new(part, standardisation)
+    }
+
+    /// Loads the test images, treated like the training images; of the same classes, if those are a subset.
+    pub fn test(&self, folder: &Path, standardisation: &Standardisation) -> Result<Examples> {
+        let whole: Dataset = data::load(&self.data.name, Split::Test, folder)?;
+        let classes = self.data.subsets.iter().filter(|subset| matches!(subset, Subset::Classes(_)));
+        let part = classes.cloned().try_fold(whole, |rest, subset| subset.apply(&rest))?;
+        Examples::new(part, standardisation.clone())
+    }
+
+    /// The problem that the configuration poses.
+    pub fn problem(&self, training: Examples) -> Result<Problem> {
+        let problem = Problem {
+            arch: Arch::new(self.arch.clone())?,
+            likelihood: self.likelihood,
+            prior: self.prior,
+            temperature: self.temperature,
+            training: Arc::new(training),
+        };
+        problem.check()?;
+        Ok(problem)
+    }
+
+    /// The data set and its subsets in words.
+    pub fn data_name(&self) -> String {
+        let subsets = self.data.subsets.iter().map(ToString::to_string);
+        std::iter::once(self.data.name.clone()).chain(subsets).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Sets `a.b=c` in a table; `c` is TOML if it can be, a string if not.
+fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
+    let unreadable = || Error::Unreadable {
+        text: text.to_owned(),
+        expected: "a setting to override, such as infer.optimise.rate=1e-3",
+    };
+    let (path, value) = text.split_once('=').ok_or_else(unreadable)?;
+    let keys: Vec<&str> = path.split('.').map(str::trim).collect();
+    let (last, parents) = keys.split_last().ok_or_else(unreadable)?;
+    if keys.iter().any(|key| key.is_empty()) {
+        return Err(unreadable());
+    }
+    let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
+    let value = parsed.and_then(|mut table| table.remove("value"));
+    let value = value.unwrap_or_else(|| toml::Value::String(text[path.len() + 1..].trim().to_owned()));
+    let mut inner = table;
+    for key in parents {
+        let entry = inner.entry((*key).to_owned()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        inner = entry.as_table_mut().ok_or_else(unreadable)?;
+    }
+    inner.insert((*last).to_owned(), value);
+    Ok(())
+}
+
+/// An architecture's table with the shape and the classes of the data set, if it does not give its own.
+fn with_data(mut arch: toml::Table, whole: &toml::Table) -> Result<toml::Table> {
+    let name = whole.get("data").and_then(|data| data.get("name")).and_then(toml::Value::as_str);
+    if let Some(name) = name {
+        let entry = data::catalogue::find(name)?;
+        arch.entry("input").or_insert_with(|| toml::Value::String(entry.shape.to_string()));
+        arch.entry("classes").or_insert(toml::Value::Integer(entry.classes as i64));
+    }
+    Ok(arch)
+}

@@ -1,0 +1,63 @@
+//! What predictions are worth: error and negative log-likelihood.
+
+use crate::error::Error;
+use crate::error::Result;
+use serde::Deserialize;
+use serde::Serialize;
+
+/// The quality of predicted probabilities.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quality {
+    /// Images it was measured on.
+    pub images: usize,
+    /// Points of the posterior that were averaged.
+    pub samples: usize,
+    /// Part of the images whose most probable class is not their label.
+    pub error: f64,
+    /// Minus the mean logarithm of the probability of the label.
+    pub nll: f64,
+}
+
+impl Quality {
+    /// Measures `probabilities` (images, classes), the mean of `samples` points, against `labels` (images).
+    pub fn of(probabilities: &[f64], labels: &[u32], samples: usize) -> Result<Self> {
+        let classes = probabilities.len() / labels.len().max(1);
+        if labels.is_empty() || probabilities.len() != labels.len() * classes {
+            return Err(Error::Length {
+                what: "the array of probabilities",
+                got: probabilities.len(),
+                expected: probabilities.len().next_multiple_of(labels.len().max(1)),
+                why: format!("{} labels", labels.len()),
+            });
+        }
+        let (mut errors, mut nll) = (0usize, 0.0);
+        for (row, label) in probabilities.chunks_exact(classes).zip(labels) {
+            let at_label = row[*label as usize];
+            // A NaN is not the largest of anything, so it counts as an error.
+            let largest = row.iter().enumerate().all(|(class, other)| {
+                *other < at_label || (*other == at_label && class >= *label as usize)
+            });
+            errors += usize::from(!largest);
+            // Probabilities come from f32: what is below its smallest number has become zero.
+            nll -= if at_label.is_nan() { f64::NAN } else { at_label.max(f64::from(f32::MIN_POSITIVE)).ln() };
+        }
+        let images = labels.len() as f64;
+        Ok(Self { images: labels.len(), samples, error: errors as f64 / images, nll: nll / images })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_go_to_the_first_class_and_nan_is_an_error() {
+        let quality = Quality::of(&[0.5, 0.5, 0.5, 0.5, 0.2, 0.8], &[0, 1, 1], 1).unwrap();
+        assert!((quality.error - 1.0 / 3.0).abs() < 1e-15);
+        assert!((quality.nll - (2.0 * 2f64.ln() - 0.8f64.ln()) / 3.0).abs() < 1e-15);
+        let broken = Quality::of(&[f64::NAN, f64::NAN], &[0], 1).unwrap();
+        assert_eq!(broken.error, 1.0);
+        assert!(broken.nll.is_nan());
+        assert!(Quality::of(&[0.0, 1.0], &[0], 1).unwrap().nll.is_finite());
+    }
+}

@@ -180,6 +180,39 @@ pub enum Error {
         /// The names there are.
         known: List,
     },
+    /// A file of a data set is not there.
+    #[error(
+        "there is no file {file}; `onebasin data get {dataset}` downloads it, \
+         or say where it is by --data DIR or ONEBASIN_DATA"
+    )]
+    NoFile {
+        /// Where it was looked for.
+        file: String,
+        /// Name of the data set.
+        dataset: String,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {file}: {reason}")]
+    CannotRead {
+        /// The file.
+        file: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// A file of a data set does not hold what it should.
+    #[error("{file}: {field} is {got}, but should be {expected}; `onebasin data get {dataset}` replaces it")]
+    BadFile {
+        /// The file.
+        file: String,
+        /// Which part of it.
+        field: String,
+        /// What it is.
+        got: String,
+        /// What it should be.
+        expected: String,
+        /// Name of the data set.
+        dataset: String,
+    },
     /// A subset of more images than there are.
     #[error("`{subset}` is more than the {images} images of `{dataset}`")]
     SubsetTooLarge {

@@ -34,9 +34,10 @@ impl Quality {
         for (row, label) in probabilities.chunks_exact(classes).zip(labels) {
             let at_label = row[*label as usize];
             // A NaN is not the largest of anything, so it counts as an error.
-            let largest = row.iter().enumerate().all(|(class, other)| {
-                *other < at_label || (*other == at_label && class >= *label as usize)
-            });
+            let largest = row
+                .iter()
+                .enumerate()
+                .all(|(class, other)| *other < at_label || (*other == at_label && class >= *label as usize));
             errors += usize::from(!largest);
             // Probabilities come from f32: what is below its smallest number has become zero.
             nll -= if at_label.is_nan() { f64::NAN } else { at_label.max(f64::from(f32::MIN_POSITIVE)).ln() };

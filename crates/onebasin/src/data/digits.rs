@@ -14,6 +14,8 @@ use crate::arch::Shape;
 
 pub(super) const SHAPE: Shape = Shape { height: 8, width: 8, channels: 1 };
 pub(super) const CLASSES: usize = 10;
+pub(super) const TRAIN: usize = 1437;
+pub(super) const TEST: usize = 360;
 /// Each pixel counts the set pixels in a 4x4 block of a scan, so it goes up to 16.
 const FULL_SCALE: u8 = 16;
 

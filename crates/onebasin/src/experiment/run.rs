@@ -8,7 +8,6 @@ use crate::store::Checkpoint;
 use crate::store::write_whole;
 use std::fs::File;
 use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -38,7 +37,9 @@ impl Files {
             // The result first: without it nothing that is left counts as finished.
             for path in [files.result(), files.checkpoint(), files.posterior(), files.log(), files.config()] {
                 match std::fs::remove_file(&path) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::file(&path, &error)),
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(Error::file(&path, &error));
+                    }
                     _ => {}
                 }
             }
@@ -90,10 +91,9 @@ impl Files {
                     ),
                 })
             }
-            Err(_) => write_whole(&path, |file| {
-                file.write_all(text.as_bytes())
-                    .map_err(|error| Error::file(&path, &error))
-            }),
+            Err(_) => {
+                write_whole(&path, |file| file.write_all(text.as_bytes()).map_err(|error| Error::file(&path, &error)))
+            }
         }
     }
 

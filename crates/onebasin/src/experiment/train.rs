@@ -139,6 +139,7 @@ pub struct Convergence {
 }
 
 /// A run that is set up: data loaded, everything checked, an earlier attempt continued.
+#[derive(Debug)]
 pub struct Train {
     config: TrainConfig,
     files: Files,

@@ -104,7 +104,7 @@ impl Method {
 }
 
 /// An inference under way.
-pub trait Inference: Send {
+pub trait Inference: Send + std::fmt::Debug {
     /// Advances by one step: of an optimiser, or of every chain.
     fn step(&mut self);
 

@@ -2,6 +2,7 @@
 
 use crate::commands::Settings;
 use crate::commands::arch;
+use crate::commands::train;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
@@ -19,6 +20,8 @@ use onebasin::error::Result;
 use serde::de::DeserializeOwned;
 use serde::de::IntoDeserializer;
 use serde::de::value::StringDeserializer;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Brings neural-network posteriors into one basin.
 #[derive(Debug, Parser)]
@@ -34,6 +37,56 @@ enum Command {
     /// Describe a network: its tensors, its hidden layers, its size and its cost
     #[command(subcommand, after_help = "Example:\n  onebasin arch mlp --hidden 512,512,512")]
     Arch(PresetArgs),
+    /// Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
+    ///
+    /// Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole configuration into one
+    /// folder. A run that was stopped or killed is continued by the same command, with the same result.
+    ///
+    /// Exit codes: 0 finished, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (state saved).
+    #[command(
+        after_help = "Example:\n  onebasin train experiments/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits"
+    )]
+    Train(TrainArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct TrainArgs {
+    /// The configuration; see experiments/ for examples
+    #[arg(value_name = "CONFIG.toml")]
+    config: PathBuf,
+    /// Change one setting of the configuration; may be given several times
+    #[arg(long = "set", value_name = "A.B=C")]
+    overrides: Vec<String>,
+    /// The folder of the run [default: runs/ and the name of the configuration]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The folder of the data sets
+    #[arg(long, value_name = "DIR", env = "ONEBASIN_DATA", default_value = "data")]
+    data: PathBuf,
+    /// Number of threads, which does not change the result [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Seconds between two checkpoints
+    #[arg(long, value_name = "SECONDS", default_value = "30")]
+    save_every: u64,
+    /// Remove what an earlier run with other settings left in the folder
+    #[arg(long)]
+    force: bool,
+}
+
+impl TrainArgs {
+    fn resolve(self) -> train::Settings {
+        let name = self.config.file_stem().unwrap_or_default().to_owned();
+        train::Settings {
+            output: self.output.unwrap_or_else(|| PathBuf::from("runs").join(name)),
+            config: self.config,
+            overrides: self.overrides,
+            data: self.data,
+            threads: self.threads,
+            save_every: Duration::from_secs(self.save_every),
+            force: self.force,
+        }
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -136,6 +189,7 @@ impl Args {
     pub(crate) fn resolve(self) -> Settings {
         match self.command {
             Command::Arch(preset) => Settings::Arch(preset.resolve()),
+            Command::Train(train) => Settings::Train(train.resolve()),
         }
     }
 }

@@ -5,7 +5,6 @@
 mod args;
 mod commands;
 mod printer;
-#[allow(dead_code)] // until a command trains
 mod tensorboard;
 
 use args::Args;

@@ -11,6 +11,8 @@ pub(crate) enum ExitStatus {
     Success,
     /// The arguments or the input are wrong, or the output could not be written.
     Error,
+    /// It was stopped by this signal, and has saved its work.
+    Signal(u8),
 }
 
 impl From<ExitStatus> for ExitCode {
@@ -18,6 +20,8 @@ impl From<ExitStatus> for ExitCode {
         match status {
             ExitStatus::Success => Self::SUCCESS,
             ExitStatus::Error => Self::from(2),
+            // What a shell reports for a process that a signal ended.
+            ExitStatus::Signal(signal) => Self::from(128 + signal),
         }
     }
 }
@@ -40,6 +44,12 @@ impl Printer {
         let mut stdout = self.stdout.lock();
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
+    }
+
+    /// Says what is going on.
+    pub(crate) fn say(&self, text: &str) {
+        // If standard error is closed, nobody wants to know.
+        let _ = writeln!(self.stderr.lock(), "{text}");
     }
 
     /// Says what went wrong, in the form of clap's own errors; returns the status to exit with.

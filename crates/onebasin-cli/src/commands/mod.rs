@@ -1,6 +1,7 @@
 //! One file per command: a function of resolved settings and the printer.
 
 pub(crate) mod arch;
+pub(crate) mod train;
 
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
@@ -10,11 +11,14 @@ use crate::printer::Printer;
 pub(crate) enum Settings {
     /// Describe an architecture.
     Arch(arch::Settings),
+    /// Infer a posterior.
+    Train(train::Settings),
 }
 
 /// Runs the command that the settings name.
 pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
     match settings {
         Settings::Arch(settings) => arch::run(settings, printer),
+        Settings::Train(settings) => train::run(settings, printer),
     }
 }

@@ -37,8 +37,8 @@ pub trait Watcher {
     fn progress(&mut self, progress: Progress);
     /// Asked after every step.
     fn next(&mut self) -> Next;
-    /// A checkpoint was written.
-    fn saved(&mut self) {}
+    /// A number of its own to be saved with the state, and given back by [`Train::mark`] when the run is continued.
+    fn mark(&mut self) -> u64;
 }
 
 /// What to do after a step.
@@ -152,6 +152,7 @@ pub struct Train {
     samples: Option<SampleFiles>,
     last: BTreeMap<String, Option<f64>>,
     resumed_at: u64,
+    mark: u64,
 }
 
 impl Train {
@@ -181,6 +182,7 @@ impl Train {
             log_bytes: run.log_bytes,
             resumed_at: inference.done(),
             last: run.last,
+            mark: run.mark,
             samples,
             inference,
             test,
@@ -193,6 +195,11 @@ impl Train {
     /// Where an earlier attempt is continued; 0 at a beginning.
     pub fn resumed_at(&self) -> u64 {
         self.resumed_at
+    }
+
+    /// The watcher's number that was saved then.
+    pub fn mark(&self) -> u64 {
+        self.mark
     }
 
     /// Steps in all.
@@ -281,10 +288,8 @@ impl Train {
             }
             None => 0,
         };
-        let run = RunState { log_bytes: self.log_bytes, samples, last: self.last.clone() };
-        Checkpoint { state: self.inference.state(), run }.write(&self.files.checkpoint())?;
-        watcher.saved();
-        Ok(())
+        let run = RunState { log_bytes: self.log_bytes, samples, last: self.last.clone(), mark: watcher.mark() };
+        Checkpoint { state: self.inference.state(), run }.write(&self.files.checkpoint())
     }
 
     fn provenance(&self) -> Provenance {

@@ -31,6 +31,8 @@ pub struct RunState {
     pub samples: u64,
     /// The last numbers of the inference; null stands for NaN and infinities.
     pub last: BTreeMap<String, Option<f64>>,
+    /// A number that belongs to whoever watched the run.
+    pub mark: u64,
 }
 
 /// The metadata of the file.

@@ -1,0 +1,253 @@
+//! `onebasin train`: runs a configuration to its end, watched by a progress bar, a log and TensorBoard.
+
+use crate::printer::ExitStatus;
+use crate::printer::Printer;
+use crate::tensorboard::Events;
+use anyhow::Context;
+use indicatif::ProgressBar;
+use indicatif::ProgressStyle;
+use onebasin::experiment::Files;
+use onebasin::experiment::Next;
+use onebasin::experiment::Outcome;
+use onebasin::experiment::Phase;
+use onebasin::experiment::Progress;
+use onebasin::experiment::Record;
+use onebasin::experiment::Summary;
+use onebasin::experiment::Train;
+use onebasin::experiment::TrainConfig;
+use onebasin::experiment::Watcher;
+use onebasin_report::Alignment::Left;
+use onebasin_report::Alignment::Right;
+use onebasin_report::Table;
+use signal_hook::consts::SIGINT;
+use signal_hook::consts::SIGTERM;
+use signal_hook::flag;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use std::time::Instant;
+use std::time::SystemTime;
+
+/// What the command needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// The configuration.
+    pub(crate) config: PathBuf,
+    /// `a.b=c`, in order.
+    pub(crate) overrides: Vec<String>,
+    /// The folder of the run.
+    pub(crate) output: PathBuf,
+    /// The folder of the data sets.
+    pub(crate) data: PathBuf,
+    /// `None` for one per core.
+    pub(crate) threads: Option<usize>,
+    /// Time between two checkpoints.
+    pub(crate) save_every: Duration,
+    /// Whether an earlier run may be removed.
+    pub(crate) force: bool,
+}
+
+/// Runs, or continues, or says that there is nothing left to do.
+pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let name = settings.config.display().to_string();
+    let text =
+        std::fs::read_to_string(&settings.config).with_context(|| format!("cannot read the configuration {name}"))?;
+    let config = TrainConfig::from_toml(&name, &text, &settings.overrides)?;
+    let threads = match settings.threads {
+        Some(threads) => threads,
+        None => std::thread::available_parallelism()?.get(),
+    };
+    let files = Files::open(&settings.output, settings.force)?;
+    let folder = settings.output.display();
+    if let Some(summary) = files.finished()? {
+        files.claim(&config)?;
+        printer.say(&format!("{folder} is finished already"));
+        return report(&summary, printer);
+    }
+    let signals = Signals::listen()?;
+    let train = Train::new(config, files, &settings.data, threads)?;
+    if train.resumed_at() > 0 {
+        printer.say(&format!("continuing {folder} at step {} of {}", train.resumed_at(), train.total()));
+    }
+    let begun = Instant::now();
+    let mut watch = Watch::new(&train, settings, printer, &signals)?;
+    let outcome = train.run(&mut watch)?;
+    watch.finish()?;
+    match outcome {
+        Outcome::Finished(summary) => {
+            printer.say(&format!("{folder}: finished after {}", indicatif::HumanDuration(begun.elapsed())));
+            report(&summary, printer)
+        }
+        Outcome::Stopped => {
+            printer.say(&format!("{folder}: stopped, state saved; the same command continues"));
+            Ok(ExitStatus::Signal(signals.received()))
+        }
+    }
+}
+
+/// Prints what came out as a table.
+fn report(summary: &Summary, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let mut table = Table::new([("measure", Left), ("value", Right)]);
+    let mut row = |name: &str, value: String| table.push([name, &value]);
+    row("steps", summary.steps.to_string());
+    row("epochs", format!("{:.2}", summary.epochs));
+    for (name, value) in &summary.training {
+        row(name, value.map_or_else(|| "-".to_owned(), |value| format!("{value:.6}")));
+    }
+    row("test images", summary.test.images.to_string());
+    row("posterior samples averaged", summary.test.samples.to_string());
+    row("test accuracy", format!("{:.2} %", 100.0 * (1.0 - summary.test.error)));
+    row("test nll", format!("{:.5}", summary.test.nll));
+    if let Some(chains) = &summary.chains {
+        row("samples per chain", chains.samples.to_string());
+        row("largest R-hat of test probabilities", format!("{:.4}", chains.max_rhat));
+        row("median R-hat", format!("{:.4}", chains.median_rhat));
+        row("smallest effective sample size", format!("{:.1}", chains.min_ess));
+        row("median effective sample size", format!("{:.1}", chains.median_ess));
+    }
+    printer.data(&table.text())?;
+    Ok(ExitStatus::Success)
+}
+
+/// The signals that ask a run to stop; the second one stops the process at once.
+#[derive(Debug)]
+struct Signals(Arc<AtomicUsize>);
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        let (number, again) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        for signal in [SIGINT, SIGTERM] {
+            // Looked at before it is raised: the first signal passes, the second does what it always did.
+            flag::register_conditional_default(signal, Arc::clone(&again))?;
+            flag::register(signal, Arc::clone(&again))?;
+            flag::register_usize(signal, Arc::clone(&number), signal as usize)?;
+        }
+        Ok(Self(number))
+    }
+
+    /// The signal received, 0 if there was none.
+    fn received(&self) -> u8 {
+        self.0.load(Ordering::Relaxed) as u8
+    }
+}
+
+/// Looks after a run: shows how far it is, saves it now and then, stops it when asked.
+struct Watch<'a> {
+    signals: &'a Signals,
+    printer: &'a Printer,
+    bar: ProgressBar,
+    phase: Phase,
+    events: Events,
+    /// The first error of the events' file, which does not end the run.
+    events_failed: Option<io::Error>,
+    save_every: Duration,
+    saved: Instant,
+    told: Instant,
+    status: String,
+}
+
+impl<'a> Watch<'a> {
+    fn new(train: &Train, settings: &Settings, printer: &'a Printer, signals: &'a Signals) -> anyhow::Result<Self> {
+        let bar = ProgressBar::new(train.total()).with_position(train.resumed_at()).with_style(style());
+        bar.reset_eta();
+        bar.enable_steady_tick(Duration::from_millis(200));
+        let events = Events::resume(&settings.output, train.mark(), wall_time())
+            .with_context(|| format!("cannot write TensorBoard events in {}", settings.output.display()))?;
+        Ok(Self {
+            signals,
+            printer,
+            bar,
+            phase: Phase::Training,
+            events,
+            events_failed: None,
+            save_every: settings.save_every,
+            saved: Instant::now(),
+            told: Instant::now(),
+            status: String::new(),
+        })
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        self.bar.finish_and_clear();
+        self.mark();
+        match self.events_failed {
+            Some(error) => Err(error).context("the run is whole, but not its TensorBoard events"),
+            None => Ok(()),
+        }
+    }
+
+    fn keep(&mut self, result: io::Result<()>) {
+        if let (Err(error), None) = (result, &self.events_failed) {
+            self.events_failed = Some(error);
+        }
+    }
+}
+
+impl Watcher for Watch<'_> {
+    fn record(&mut self, record: &Record) {
+        let result = self.events.scalars(wall_time(), record.step, &record.values);
+        self.keep(result);
+        let shown = record.values.iter().take(2).map(|(name, value)| format!("{name} {value:.4}"));
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        if record.values.iter().any(|(name, _)| name.starts_with("test")) {
+            let line = format!("epoch {:.1}: {shown}", record.epoch);
+            self.bar.suspend(|| self.printer.say(&line));
+        } else {
+            self.status = format!("epoch {:.1}, {shown}", record.epoch);
+            self.bar.set_message(self.status.clone());
+        }
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        if progress.phase != self.phase {
+            self.phase = progress.phase;
+            self.bar.reset();
+            self.bar.set_message("predicting the test images");
+        }
+        self.bar.set_length(progress.total);
+        self.bar.set_position(progress.done);
+        if self.bar.is_hidden() && self.told.elapsed() >= TELL_EVERY {
+            self.told = Instant::now();
+            let left = indicatif::HumanDuration(self.bar.eta());
+            self.printer.say(&format!("{} of {}, {}, {left} left", progress.done, progress.total, self.status));
+        }
+    }
+
+    fn next(&mut self) -> Next {
+        if self.signals.received() != 0 {
+            return Next::Stop;
+        }
+        if self.saved.elapsed() < self.save_every {
+            return Next::Continue;
+        }
+        self.saved = Instant::now();
+        Next::Save
+    }
+
+    fn mark(&mut self) -> u64 {
+        match self.events.flush() {
+            Ok(len) => len,
+            Err(error) => {
+                self.keep(Err(error));
+                0
+            }
+        }
+    }
+}
+
+/// Time between two lines where there is no terminal to show a bar on.
+const TELL_EVERY: Duration = Duration::from_secs(30);
+
+fn style() -> ProgressStyle {
+    let template = "{bar:24} {percent:>3}% {per_sec}, {eta} left | {msg}";
+    ProgressStyle::with_template(template).expect("the template is valid")
+}
+
+/// Seconds since 1970.
+fn wall_time() -> f64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}

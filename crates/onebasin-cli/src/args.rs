@@ -2,6 +2,7 @@
 
 use crate::commands::Settings;
 use crate::commands::arch;
+use crate::commands::data;
 use crate::commands::train;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
@@ -37,6 +38,9 @@ enum Command {
     /// Describe a network: its tensors, its hidden layers, its size and its cost
     #[command(subcommand, after_help = "Example:\n  onebasin arch mlp --hidden 512,512,512")]
     Arch(PresetArgs),
+    /// List, download and verify data sets
+    #[command(subcommand, after_help = "Example:\n  onebasin data get mnist")]
+    Data(DataCommand),
     /// Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
     ///
     /// Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole configuration into one
@@ -47,6 +51,43 @@ enum Command {
         after_help = "Example:\n  onebasin train experiments/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits"
     )]
     Train(TrainArgs),
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum DataCommand {
+    /// Print which data sets there are, and which of them are on this machine
+    #[command(after_help = "Example:\n  onebasin data list")]
+    List {
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Download a data set; resumes what was interrupted
+    #[command(after_help = "Example:\n  onebasin data get mnist")]
+    Get {
+        /// Which; `onebasin data list` prints all
+        name: String,
+        #[command(flatten)]
+        data: DataArgs,
+        /// Address that becomes that of a file by adding its name [default: public mirrors]
+        #[arg(long, value_name = "URL")]
+        mirror: Option<String>,
+    },
+    /// Compare the checksums of data sets and read all their images; exits with 1 if something is wrong
+    #[command(after_help = "Example:\n  onebasin data verify mnist cifar10")]
+    Verify {
+        /// Which; if none is given, all that are on this machine
+        names: Vec<String>,
+        #[command(flatten)]
+        data: DataArgs,
+    },
+}
+
+/// Where data sets are.
+#[derive(Debug, clap::Args)]
+struct DataArgs {
+    /// Folder of the data sets [default: `onebasin` in the platform's folder for data]
+    #[arg(long, value_name = "DIR", env = "ONEBASIN_DATA", hide_env_values = true)]
+    data: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -60,9 +101,8 @@ struct TrainArgs {
     /// The folder of the run [default: runs/ and the name of the configuration]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// The folder of the data sets
-    #[arg(long, value_name = "DIR", env = "ONEBASIN_DATA", default_value = "data")]
-    data: PathBuf,
+    #[command(flatten)]
+    data: DataArgs,
     /// Number of threads, which does not change the result [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -81,7 +121,7 @@ impl TrainArgs {
             output: self.output.unwrap_or_else(|| PathBuf::from("runs").join(name)),
             config: self.config,
             overrides: self.overrides,
-            data: self.data,
+            data: self.data.resolve(),
             threads: self.threads,
             save_every: Duration::from_secs(self.save_every),
             force: self.force,
@@ -190,7 +230,26 @@ impl Args {
         match self.command {
             Command::Arch(preset) => Settings::Arch(preset.resolve()),
             Command::Train(train) => Settings::Train(train.resolve()),
+            Command::Data(command) => Settings::Data(command.resolve()),
         }
+    }
+}
+
+impl DataCommand {
+    fn resolve(self) -> data::Settings {
+        let (data, action) = match self {
+            Self::List { data } => (data, data::Action::List),
+            Self::Get { name, data, mirror } => (data, data::Action::Get { name, mirror }),
+            Self::Verify { names, data } => (data, data::Action::Verify { names }),
+        };
+        data::Settings { dir: data.resolve(), action }
+    }
+}
+
+impl DataArgs {
+    /// Whoever has no home has the data in the current folder.
+    fn resolve(self) -> PathBuf {
+        self.data.unwrap_or_else(|| dirs::data_dir().unwrap_or_default().join("onebasin"))
     }
 }
 
@@ -269,7 +328,9 @@ mod tests {
     use clap::CommandFactory;
 
     fn preset(line: &str) -> Preset {
-        let Settings::Arch(settings) = Args::parse_from(line.split(' ')).resolve();
+        let Settings::Arch(settings) = Args::parse_from(line.split(' ')).resolve() else {
+            panic!("`{line}` is another command");
+        };
         settings.preset
     }
 

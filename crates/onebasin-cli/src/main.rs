@@ -4,6 +4,7 @@
 
 mod args;
 mod commands;
+mod download;
 mod printer;
 mod tensorboard;
 

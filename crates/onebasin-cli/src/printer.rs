@@ -1,14 +1,19 @@
 //! The only place that prints: data to standard output, talk to standard error.
 
+use indicatif::ProgressBar;
+use indicatif::ProgressStyle;
 use std::io;
+use std::io::IsTerminal;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// How a command ended; 1 is kept for commands that run well and find a problem.
+/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
     /// It did what was asked.
     Success,
+    /// It ran, and what it looked at has a problem.
+    Problem,
     /// The arguments or the input are wrong, or the output could not be written.
     Error,
     /// It was stopped by this signal, and has saved its work.
@@ -19,6 +24,7 @@ impl From<ExitStatus> for ExitCode {
     fn from(status: ExitStatus) -> Self {
         match status {
             ExitStatus::Success => Self::SUCCESS,
+            ExitStatus::Problem => Self::from(1),
             ExitStatus::Error => Self::from(2),
             // What a shell reports for a process that a signal ended.
             ExitStatus::Signal(signal) => Self::from(128 + signal),
@@ -31,12 +37,20 @@ impl From<ExitStatus> for ExitCode {
 pub(crate) struct Printer {
     stdout: io::Stdout,
     stderr: io::Stderr,
+    /// Whether nothing is said.
+    silent: bool,
 }
 
 impl Printer {
     /// On the standard output and the standard error of this process.
     pub(crate) fn new() -> Self {
-        Self { stdout: io::stdout(), stderr: io::stderr() }
+        Self { stdout: io::stdout(), stderr: io::stderr(), silent: false }
+    }
+
+    /// One that says nothing, for tests.
+    #[cfg(test)]
+    pub(crate) fn silent() -> Self {
+        Self { silent: true, ..Self::new() }
     }
 
     /// Writes data as it is.
@@ -46,10 +60,24 @@ impl Printer {
         stdout.flush()
     }
 
-    /// Says what is going on.
+    /// Tells a person what happens, in one line.
     pub(crate) fn say(&self, text: &str) {
-        // If standard error is closed, nobody wants to know.
-        let _ = writeln!(self.stderr.lock(), "{text}");
+        if !self.silent {
+            // If standard error is closed, nobody is left to be told.
+            let _ = writeln!(self.stderr.lock(), "{text}");
+        }
+    }
+
+    /// A bar that shows how many of `total` bytes there are, beginning at `done`; nothing is shown but on a terminal.
+    pub(crate) fn bar(&self, name: &str, done: u64, total: u64) -> ProgressBar {
+        if self.silent || !self.stderr.is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style =
+            ProgressStyle::with_template("{msg}\n{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+        let bar = ProgressBar::new(total).with_style(style.expect("the template is right"));
+        bar.set_message(name.to_owned());
+        bar.with_position(done)
     }
 
     /// Says what went wrong, in the form of clap's own errors; returns the status to exit with.

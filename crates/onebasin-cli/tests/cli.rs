@@ -1,27 +1,11 @@
 //! Runs the real binary and compares everything it prints with what it printed when last reviewed.
 
+mod binary;
+
+use binary::command;
+use binary::onebasin;
 use insta::assert_snapshot;
-use std::process::Command;
-use std::process::Output;
 use std::process::Stdio;
-
-fn command(line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onebasin"));
-    // The width that help is wrapped at; no other variable is looked at.
-    command.args(line.split(' ')).env_clear().env("COLUMNS", "100");
-    command
-}
-
-/// Exit code, standard output and standard error of `onebasin` with these arguments.
-fn onebasin(line: &str) -> String {
-    let Output { status, stdout, stderr } = command(line).output().expect("the binary was built");
-    let section = |name: &str, bytes: Vec<u8>| match String::from_utf8(bytes) {
-        Ok(text) if text.is_empty() => text,
-        text => format!("----- {name} -----\n{}", text.expect("the output is UTF-8")),
-    };
-    let code = status.code().expect("no signal ended it");
-    format!("exit code: {code}\n{}{}", section("stdout", stdout), section("stderr", stderr))
-}
 
 #[test]
 fn help_lists_the_commands() {
@@ -33,8 +17,10 @@ fn help_lists_the_commands() {
         Usage: onebasin <COMMAND>
 
         Commands:
-          arch  Describe a network: its tensors, its hidden layers, its size and its cost
-          help  Print this message or the help of the given subcommand(s)
+          arch   Describe a network: its tensors, its hidden layers, its size and its cost
+          data   List, download and verify data sets
+          train  Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
+          help   Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help     Print help

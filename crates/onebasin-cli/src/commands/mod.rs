@@ -1,6 +1,7 @@
 //! One file per command: a function of resolved settings and the printer.
 
 pub(crate) mod arch;
+pub(crate) mod data;
 pub(crate) mod train;
 
 use crate::printer::ExitStatus;
@@ -13,6 +14,8 @@ pub(crate) enum Settings {
     Arch(arch::Settings),
     /// Infer a posterior.
     Train(train::Settings),
+    /// List, download or verify data sets.
+    Data(data::Settings),
 }
 
 /// Runs the command that the settings name.
@@ -20,5 +23,6 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     match settings {
         Settings::Arch(settings) => arch::run(settings, printer),
         Settings::Train(settings) => train::run(settings, printer),
+        Settings::Data(settings) => data::run(settings, printer),
     }
 }

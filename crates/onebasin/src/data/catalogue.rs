@@ -13,7 +13,7 @@ use crate::error::Result;
 pub struct Entry {
     /// The name it is loaded by.
     pub name: &'static str,
-    /// What it shows, and who made it.
+    /// What it shows.
     pub description: &'static str,
     /// Shape of one image.
     pub shape: Shape,
@@ -130,7 +130,7 @@ const COLOUR: Shape = Shape { height: 32, width: 32, channels: 3 };
 static ENTRIES: [Entry; 6] = [
     Entry {
         name: "digits",
-        description: "handwritten digits, small (Alpaydin and Kaynak 1998)",
+        description: "small handwritten digits",
         shape: digits::SHAPE,
         classes: digits::CLASSES,
         train: digits::TRAIN,
@@ -146,9 +146,10 @@ static ENTRIES: [Entry; 6] = [
         test: synthetic::TEST,
         source: Source::BuiltIn,
     },
+    // LeCun, Cortes and Burges 1998.
     Entry {
         name: "mnist",
-        description: "handwritten digits (LeCun, Cortes and Burges 1998)",
+        description: "handwritten digits",
         shape: GREY,
         classes: 10,
         train: 60_000,
@@ -164,9 +165,10 @@ static ENTRIES: [Entry; 6] = [
             archive: None,
         }),
     },
+    // Xiao, Rasul and Vollgraf 2017.
     Entry {
         name: "fashion-mnist",
-        description: "articles of clothing (Xiao, Rasul and Vollgraf 2017)",
+        description: "articles of clothing",
         shape: GREY,
         classes: 10,
         train: 60_000,
@@ -182,9 +184,10 @@ static ENTRIES: [Entry; 6] = [
             archive: None,
         }),
     },
+    // Krizhevsky 2009, as the next.
     Entry {
         name: "cifar10",
-        description: "animals and vehicles (Krizhevsky 2009)",
+        description: "animals and vehicles",
         shape: COLOUR,
         classes: 10,
         train: 50_000,
@@ -203,7 +206,7 @@ static ENTRIES: [Entry; 6] = [
     },
     Entry {
         name: "cifar100",
-        description: "things in a hundred classes (Krizhevsky 2009), by their fine labels",
+        description: "animals, plants and things",
         shape: COLOUR,
         classes: 100,
         train: 50_000,

@@ -1,0 +1,171 @@
+//! `onebasin data`: lists, downloads and verifies data sets.
+
+use crate::download;
+use crate::download::checksum;
+use crate::download::checksum::State;
+use crate::printer::ExitStatus;
+use crate::printer::Printer;
+use onebasin::data;
+use onebasin::data::Split;
+use onebasin::data::catalogue;
+use onebasin::data::catalogue::Entry;
+use onebasin::data::catalogue::Files;
+use onebasin::data::catalogue::Source;
+use onebasin_report::Alignment::Left;
+use onebasin_report::Alignment::Right;
+use onebasin_report::Table;
+use std::path::Path;
+use std::path::PathBuf;
+
+/// What the command needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// The data directory.
+    pub(crate) dir: PathBuf,
+    /// What to do.
+    pub(crate) action: Action,
+}
+
+/// What can be done with data sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Print which there are.
+    List,
+    /// Download one.
+    Get {
+        /// Which.
+        name: String,
+        /// Where from, if not from the mirrors of the catalogue.
+        mirror: Option<String>,
+    },
+    /// Compare checksums and read all images.
+    Verify {
+        /// Which; all that are there, if empty.
+        names: Vec<String>,
+    },
+}
+
+/// Does what the settings say.
+pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let dir = &settings.dir;
+    match &settings.action {
+        Action::List => list(dir, printer),
+        Action::Get { name, mirror } => get(catalogue::find(name)?, dir, mirror.as_deref(), printer),
+        Action::Verify { names } => verify(names, dir, printer),
+    }
+}
+
+fn list(dir: &Path, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let mut table = Table::new([
+        ("data set", Left),
+        ("train", Right),
+        ("test", Right),
+        ("shape", Left),
+        ("classes", Right),
+        ("download", Right),
+        ("status", Left),
+        ("shows", Left),
+    ]);
+    for entry in catalogue::entries() {
+        let (download, status) = match &entry.source {
+            Source::BuiltIn => (String::new(), "built in"),
+            Source::Files(files) => (megabytes(files.bytes()), presence(files, dir)),
+        };
+        let [train, test, classes] = [entry.train, entry.test, entry.classes].map(|count| count.to_string());
+        let shape = entry.shape.to_string();
+        table.push([entry.name, &train, &test, &shape, &classes, &download, status, entry.description]);
+    }
+    printer.data(&table.text())?;
+    printer.say(&format!("data directory: {}", dir.display()));
+    Ok(ExitStatus::Success)
+}
+
+/// Whether all files are there, or some; a glance at their names.
+fn presence(files: &Files, dir: &Path) -> &'static str {
+    let is_there = |file: &&catalogue::File| {
+        let path = dir.join(files.folder).join(file.name);
+        path.exists() || (file.unpacked.is_some() && path.with_extension("").exists())
+    };
+    match files.files.iter().filter(is_there).count() {
+        0 => "absent",
+        count if count == files.files.len() => "present",
+        _ => "incomplete",
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+fn get(entry: &Entry, dir: &Path, mirror: Option<&str>, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let name = entry.name;
+    let Source::Files(files) = &entry.source else {
+        printer.say(&format!("{name} is built in; there is nothing to download"));
+        return Ok(ExitStatus::Success);
+    };
+    let folder = dir.join(files.folder);
+    if download::get(files, dir, mirror, printer)? {
+        printer.say(&format!("{name} is in {}, and its checksums are right", folder.display()));
+    } else {
+        printer.say(&format!("{name} is already in {}, and its checksums are right", folder.display()));
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn verify(names: &[String], dir: &Path, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let named = names.iter().map(|name| catalogue::find(name)).collect::<Result<Vec<_>, _>>()?;
+    let all = named.is_empty();
+    let entries = if all { catalogue::entries().iter().collect() } else { named };
+    let mut table = Table::new([("data set", Left), ("checked", Left), ("result", Left)]);
+    let mut problems = 0;
+    for entry in entries {
+        let checks = match &entry.source {
+            // Without a name, what was never downloaded is not a problem.
+            Source::Files(files) if all && presence(files, dir) == "absent" => {
+                table.push([entry.name, "", "absent"]);
+                continue;
+            }
+            Source::Files(files) => checksums(files, dir)?,
+            Source::BuiltIn => Vec::new(),
+        };
+        for Check { what, result } in checks.into_iter().chain(contents(entry, dir)) {
+            problems += usize::from(result.is_err());
+            let (Ok(text) | Err(text)) = result;
+            table.push([entry.name, &what, &text]);
+        }
+    }
+    printer.data(&table.text())?;
+    Ok(if problems == 0 { ExitStatus::Success } else { ExitStatus::Problem })
+}
+
+/// One thing that was looked at.
+struct Check {
+    what: String,
+    /// What was found; an error if it is a problem.
+    result: Result<String, String>,
+}
+
+/// Size and SHA-256 of every file.
+fn checksums(files: &Files, dir: &Path) -> anyhow::Result<Vec<Check>> {
+    let check = |file: &catalogue::File| {
+        let result = match checksum::check(&dir.join(files.folder), file)? {
+            State::Right => Ok("right".to_owned()),
+            State::Missing => Err("missing".to_owned()),
+            State::Wrong(problem) => Err(problem),
+        };
+        Ok(Check { what: file.name.to_owned(), result })
+    };
+    files.files.iter().map(check).collect()
+}
+
+/// Whether both parts can be read, and have the images they should have.
+fn contents(entry: &Entry, dir: &Path) -> impl Iterator<Item = Check> {
+    [(Split::Train, "training images"), (Split::Test, "test images")].into_iter().map(move |(split, what)| {
+        let result = match data::load(entry.name, split, dir) {
+            Ok(dataset) if dataset.len() == entry.images(split) => Ok(format!("{} read", dataset.len())),
+            Ok(dataset) => Err(format!("{} read, but there should be {}", dataset.len(), entry.images(split))),
+            Err(error) => Err(error.to_string()),
+        };
+        Check { what: what.to_owned(), result }
+    })
+}

@@ -1,0 +1,145 @@
+//! One HTTP transfer into a file that may already have its beginning.
+
+use crate::printer::Printer;
+use anyhow::Context;
+use anyhow::bail;
+use std::fs;
+use std::io::Read;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+use ureq::Agent;
+use ureq::Body;
+use ureq::http::Response;
+
+/// How long a server may take to answer. A transfer that has begun may take as long as it takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a download will be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    /// As far as is known.
+    pub(super) expected: u64,
+    /// What is longer is not what was asked for.
+    pub(super) limit: u64,
+    /// Whether `expected` is certain.
+    pub(super) exact: bool,
+}
+
+/// A transfer that came to its end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetched {
+    /// Whether its beginning was there before.
+    pub(super) resumed: bool,
+}
+
+/// A client for all transfers.
+pub(super) fn agent() -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_connect(Some(PATIENCE))
+        .timeout_recv_response(Some(PATIENCE))
+        .user_agent(concat!("onebasin/", env!("CARGO_PKG_VERSION")));
+    config.build().into()
+}
+
+/// Downloads `url` into `part`, from where `part` ends if the server can do that.
+///
+/// The outer error is ours (a full disk), the inner one a sentence about the server or the way to it; what has arrived until
+/// then stays in `part`.
+pub(super) fn fetch(
+    agent: &Agent,
+    url: &str,
+    part: &Path,
+    size: Size,
+    printer: &Printer,
+) -> anyhow::Result<Result<Fetched, String>> {
+    let result = transfer(agent, url, part, size, printer)?;
+    // A failure that brought nothing leaves no trace.
+    if result.is_err() && fs::metadata(part).is_ok_and(|metadata| metadata.len() == 0) {
+        fs::remove_file(part).with_context(|| format!("cannot remove {}", part.display()))?;
+    }
+    Ok(result)
+}
+
+fn transfer(
+    agent: &Agent,
+    url: &str,
+    part: &Path,
+    size: Size,
+    printer: &Printer,
+) -> anyhow::Result<Result<Fetched, String>> {
+    let cannot_write = || format!("cannot write {}", part.display());
+    let mut file = fs::OpenOptions::new().append(true).create(true).open(part).with_context(cannot_write)?;
+    if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
+        bail!("{} is being downloaded by another process", part.display());
+    }
+    let mut have = file.metadata().with_context(cannot_write)?.len();
+    if have > size.limit {
+        have = 0;
+    }
+    if size.exact && have == size.expected {
+        return Ok(Ok(Fetched { resumed: true }));
+    }
+    let response = match request(agent, url, &mut have) {
+        Ok(response) => response,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    file.set_len(have).with_context(cannot_write)?;
+    let resumed = have > 0;
+    if resumed {
+        printer.say(&format!("resuming {url} after {have} bytes"));
+    }
+    let bar = printer.bar(url, have, size.expected);
+    let mut reader = response.into_body().into_reader();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let count = match reader.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) => return Ok(Err(format!("the transfer broke off after {have} bytes: {error}"))),
+        };
+        have += count as u64;
+        if have > size.limit {
+            file.set_len(0).with_context(cannot_write)?;
+            return Ok(Err(format!("it has more than the {} bytes it should have", size.limit)));
+        }
+        file.write_all(&buffer[..count]).with_context(cannot_write)?;
+        bar.inc(count as u64);
+    }
+    bar.finish_and_clear();
+    if size.exact && have < size.expected {
+        return Ok(Err(format!("the transfer ended after {have} of {} bytes", size.expected)));
+    }
+    file.sync_all().with_context(cannot_write)?;
+    Ok(Ok(Fetched { resumed }))
+}
+
+/// Asks for what follows the first `have` bytes; sets `have` to 0 if the answer is the whole.
+fn request(agent: &Agent, url: &str, have: &mut u64) -> Result<Response<Body>, String> {
+    loop {
+        let mut request = agent.get(url);
+        if *have > 0 {
+            request = request.header("Range", format!("bytes={have}-"));
+        }
+        let response = request.call().map_err(|error| error.to_string())?;
+        match response.status().as_u16() {
+            206 if *have > 0 && begins_at(&response, *have) => return Ok(response),
+            200 => {
+                *have = 0;
+                return Ok(response);
+            }
+            // The server has nothing behind so many bytes, or something else than was asked for: begin anew.
+            206 | 416 if *have > 0 => *have = 0,
+            _ => return Err(format!("the server answers {}", response.status())),
+        }
+    }
+}
+
+/// Whether a partial answer begins at byte `first`.
+fn begins_at(response: &Response<Body>, first: u64) -> bool {
+    let range = response.headers().get("Content-Range").and_then(|range| range.to_str().ok());
+    range
+        .and_then(|range| range.strip_prefix("bytes ")?.split_once('-'))
+        .is_some_and(|(start, _)| start == first.to_string())
+}

@@ -1,0 +1,145 @@
+//! Downloads the files of a data set: from one mirror after the other, resumed where it broke off, kept only if they are right.
+
+mod archive;
+pub(crate) mod checksum;
+mod http;
+#[cfg(test)]
+mod tests;
+
+use crate::printer::Printer;
+use anyhow::Context;
+use anyhow::bail;
+use checksum::State;
+use onebasin::data::catalogue::Archive;
+use onebasin::data::catalogue::File;
+use onebasin::data::catalogue::Files;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use ureq::Agent;
+
+/// Whether a download is what it should be.
+enum Verdict {
+    Accepted,
+    /// Why not.
+    Rejected(String),
+}
+
+/// Gets all `files` that are missing or wrong into the data directory `dir`; returns whether there were any.
+///
+/// Each download grows in a file whose name ends in `.part` and becomes the file itself only when its checksum is right. What
+/// an interruption leaves of it is where the next call begins.
+pub(crate) fn get(files: &Files, dir: &Path, mirror: Option<&str>, printer: &Printer) -> anyhow::Result<bool> {
+    let folder = dir.join(files.folder);
+    let mut needed = Vec::new();
+    for file in files.files {
+        match checksum::check(&folder, file)? {
+            State::Right => {}
+            State::Missing => needed.push(file),
+            State::Wrong(problem) => {
+                printer.say(&format!("{problem}; replacing it"));
+                needed.push(file);
+            }
+        }
+    }
+    if needed.is_empty() {
+        return Ok(false);
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    let mirrors = mirror.map_or_else(|| files.mirrors.to_vec(), |mirror| vec![mirror]);
+    let session = Session { agent: http::agent(), mirrors, folder, printer };
+    match &files.archive {
+        Some(archive) => session.archive(archive, files.files)?,
+        None => needed.into_iter().try_for_each(|file| session.file(file))?,
+    }
+    Ok(true)
+}
+
+/// What all downloads of one data set share.
+struct Session<'a> {
+    agent: Agent,
+    mirrors: Vec<&'a str>,
+    folder: PathBuf,
+    printer: &'a Printer,
+}
+
+impl Session<'_> {
+    fn file(&self, file: &File) -> anyhow::Result<()> {
+        let size = http::Size { expected: file.digest.bytes, limit: file.digest.bytes, exact: true };
+        self.download(file.name, size, |part| {
+            let found = checksum::sha256(part)?;
+            if found != file.digest.sha256 {
+                return Ok(Verdict::Rejected(checksum::mismatch(&found, file.digest.sha256)));
+            }
+            rename(part, &self.folder.join(file.name))?;
+            Ok(Verdict::Accepted)
+        })
+    }
+
+    fn archive(&self, archive: &Archive, files: &[File]) -> anyhow::Result<()> {
+        // Compression may make the archive longer than its files, but not by more than this.
+        let limit = files.iter().map(|file| file.digest.bytes).sum::<u64>() + (1 << 20);
+        let size = http::Size { expected: archive.bytes, limit, exact: false };
+        self.download(archive.name, size, |part| {
+            let verdict = archive::unpack(part, archive.folder, files, &self.folder)?;
+            if let Verdict::Accepted = verdict {
+                fs::remove_file(part).with_context(|| format!("cannot remove {}", part.display()))?;
+            }
+            Ok(verdict)
+        })
+    }
+
+    /// Downloads `name` from the first mirror that has it as it should be, and lets `accept` decide that and put it in its place.
+    fn download(
+        &self,
+        name: &str,
+        size: http::Size,
+        accept: impl Fn(&Path) -> anyhow::Result<Verdict>,
+    ) -> anyhow::Result<()> {
+        let part = self.folder.join(format!("{name}.part"));
+        let mut failures = Vec::new();
+        for mirror in &self.mirrors {
+            let url = format!("{}/{name}", mirror.trim_end_matches('/'));
+            if let Some(failure) = failures.last() {
+                self.printer.say(&format!("{failure}; trying the next mirror"));
+            }
+            loop {
+                let fetched = match http::fetch(&self.agent, &url, &part, size, self.printer)? {
+                    Ok(fetched) => fetched,
+                    Err(failure) => {
+                        failures.push(format!("{url}: {failure}"));
+                        break;
+                    }
+                };
+                match accept(&part)? {
+                    Verdict::Accepted => {
+                        self.printer.say(&format!("got {name} from {mirror}"));
+                        return Ok(());
+                    }
+                    Verdict::Rejected(problem) => {
+                        fs::remove_file(&part).with_context(|| format!("cannot remove {}", part.display()))?;
+                        failures.push(format!("{url}: {problem}"));
+                    }
+                }
+                // What was there before may have been wrong, and not the mirror.
+                if !fetched.resumed {
+                    break;
+                }
+                self.printer.say(&format!("{name} is damaged; starting again"));
+            }
+        }
+        let failures = failures.join("\n  ");
+        if part.exists() {
+            bail!(
+                "cannot get {name} now:\n  {failures}\nThe same command will resume at what is in {}",
+                part.display()
+            );
+        }
+        bail!("cannot get {name}:\n  {failures}\nTry another source with --mirror URL");
+    }
+}
+
+/// Puts a finished file in its place, in one step.
+fn rename(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::rename(from, to).with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))
+}

@@ -5,6 +5,8 @@ use crate::arch::Arch;
 use crate::arch::Shape;
 use crate::error::Error;
 use crate::error::Result;
+use crate::kernels::Isa;
+use crate::kernels::pixels::ScaleAndShift;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -70,6 +72,7 @@ pub struct Examples {
     /// Scale and shift of every value of a row of an image, (column, channel).
     row_scale: Vec<f32>,
     row_shift: Vec<f32>,
+    isa: Isa,
 }
 
 impl Examples {
@@ -83,7 +86,7 @@ impl Examples {
             }
         }
         let (row_scale, row_shift) = (standardisation.scale.repeat(width), standardisation.shift.repeat(width));
-        Ok(Self { dataset, standardisation, row_scale, row_shift })
+        Ok(Self { dataset, standardisation, row_scale, row_shift, isa: Isa::detect() })
     }
 
     /// Says whether a network can read these images and name their classes.
@@ -157,22 +160,12 @@ impl Examples {
     }
 
     /// Scales and shifts whole rows, (row, column, channel).
-    ///
-    /// A multiplication and an addition, each rounded: a fused one would give other bits on some machines.
     fn convert(&self, pixels: &[u8], values: &mut [f32]) {
-        if let (&[scale], &[shift]) = (&self.standardisation.scale[..], &self.standardisation.shift[..]) {
-            for (value, &pixel) in values.iter_mut().zip(pixels) {
-                *value = f32::from(pixel) * scale + shift;
-            }
-            return;
-        }
-        let row = self.row_scale.len();
-        for (values, pixels) in values.chunks_exact_mut(row).zip(pixels.chunks_exact(row)) {
-            let factors = self.row_scale.iter().zip(&self.row_shift);
-            for ((value, &pixel), (scale, shift)) in values.iter_mut().zip(pixels).zip(factors) {
-                *value = f32::from(pixel) * scale + shift;
-            }
-        }
+        let (scale, shift) = match self.standardisation.scale.len() {
+            1 => (&self.standardisation.scale, &self.standardisation.shift),
+            _ => (&self.row_scale, &self.row_shift),
+        };
+        self.isa.run(ScaleAndShift { pixels, values, scale, shift });
     }
 }
 

@@ -13,9 +13,8 @@ use super::optimise::StepRule;
 use super::prior::Pieces;
 use crate::error::Error;
 use crate::error::Result;
-use crate::kernels::Aligned;
 use crate::kernels::gaussian::Draw;
-use crate::kernels::gaussian::Noise;
+use crate::kernels::gaussian::Spread;
 use crate::kernels::gaussian::StepGaussian;
 use crate::kernels::gaussian::SumGradients;
 use crate::kernels::gaussian::SumMoments;
@@ -67,9 +66,8 @@ pub struct Vi {
     mean_moments: [Vec<f32>; 2],
     rho_moments: [Vec<f32>; 2],
     point: Params,
-    noise: Aligned,
     gradient: Params,
-    /// Sums of gradients and of gradients times noise; empty for a single sample.
+    /// Sums of gradients and of gradients times distances from the mean; empty for a single sample.
     sums: [Vec<f32>; 2],
     done: u64,
     log_likelihood: Mean,
@@ -100,7 +98,6 @@ impl Vi {
             mean_moments: moments(),
             rho_moments: moments(),
             point: Params::zeros(layout),
-            noise: Aligned::zeros(layout.len()),
             gradient: Params::zeros(layout),
             sums: if config.samples > 1 { [zeros(), zeros()] } else { [Vec::new(), Vec::new()] },
             done: 0,
@@ -134,18 +131,17 @@ impl Vi {
         (entropy, prior)
     }
 
-    /// Draws the point of this step's `sample`, and keeps the noise.
+    /// Draws the point of this step's `sample`.
     fn draw(&mut self, sample: usize) {
         let stream = Stream::new(self.seed, "vi", self.done * self.config.samples as u64 + sample as u64);
         let isa = self.net.isa();
         let (mean, rho) = (&self.mean, &self.rho);
         let blocks = self.net.team().share(mean.len().div_ceil(BLOCK_LEN));
-        let chunk = blocks * BLOCK_LEN;
-        let (noise, point) = ((&mut self.noise[..], chunk), (self.point.values_mut(), chunk));
-        self.net.team().chunk_pairs(noise, point, |index, noise, out| {
-            let parts = noise.chunks_mut(BLOCK_LEN).zip(out.chunks_mut(BLOCK_LEN));
-            for (offset, (noise, out)) in parts.enumerate() {
+        self.net.team().chunks(self.point.values_mut(), blocks * BLOCK_LEN, |index, out| {
+            let mut noise = [0.0; BLOCK_LEN];
+            for (offset, out) in out.chunks_mut(BLOCK_LEN).enumerate() {
                 let block = index * blocks + offset;
+                let noise = &mut noise[..out.len()];
                 stream.fill_normal_on(isa, block, noise);
                 let range = block * BLOCK_LEN..block * BLOCK_LEN + out.len();
                 isa.run(Draw { mean: &mean[range.clone()], rho: &rho[range], noise, out });
@@ -156,15 +152,16 @@ impl Vi {
     /// Adds the last gradient to the sums.
     fn gather(&mut self, first: bool) {
         let (isa, pieces) = (self.net.isa(), &self.pieces);
-        let (gradient, noise) = (self.gradient.values(), &self.noise);
-        let [sum, noisy_sum] = &mut self.sums;
-        self.net.team().pieces(&pieces.ranges, [sum, noisy_sum], |index, [sum, noisy_sum]| {
+        let (gradient, point, mean) = (self.gradient.values(), self.point.values(), &self.mean);
+        let [sum, spread_sum] = &mut self.sums;
+        self.net.team().pieces(&pieces.ranges, [sum, spread_sum], |index, [sum, spread_sum]| {
             let range = pieces.ranges[index].clone();
             if first {
                 sum.fill(0.0);
-                noisy_sum.fill(0.0);
+                spread_sum.fill(0.0);
             }
-            isa.run(SumGradients { sum, noisy_sum, gradient: &gradient[range.clone()], noise: &noise[range] });
+            let (gradient, point) = (&gradient[range.clone()], &point[range.clone()]);
+            isa.run(SumGradients { sum, spread_sum, gradient, point, mean: &mean[range] });
         });
     }
 
@@ -177,13 +174,15 @@ impl Vi {
         let entropy = (1.0 / images) as f32;
         let (isa, pieces) = (self.net.isa(), &self.pieces);
         let single = self.config.samples == 1;
-        let (gradient, noise) =
-            if single { (self.gradient.values(), &self.noise[..]) } else { (&self.sums[0][..], &self.sums[1][..]) };
+        let (gradient, spread) = match single {
+            true => (self.gradient.values(), self.point.values()),
+            false => (&self.sums[0][..], &self.sums[1][..]),
+        };
         let ([first, second], [third, fourth]) = (&mut self.mean_moments, &mut self.rho_moments);
         let arrays = [&mut self.mean[..], &mut self.rho, first, second, third, fourth];
         self.net.team().pieces(&pieces.ranges, arrays, |index, [mean, rho, first, second, third, fourth]| {
             let range = pieces.ranges[index].clone();
-            let noise = &noise[range.clone()];
+            let spread = &spread[range.clone()];
             isa.run(StepGaussian {
                 rule,
                 mean,
@@ -191,7 +190,7 @@ impl Vi {
                 mean_moments: [first, second],
                 rho_moments: [third, fourth],
                 gradient: &gradient[range],
-                noise: if single { Noise::Drawn(noise) } else { Noise::Summed(noise) },
+                spread: if single { Spread::Point(spread) } else { Spread::Summed(spread) },
                 scale,
                 decay: decay * pieces.precisions[index],
                 entropy,

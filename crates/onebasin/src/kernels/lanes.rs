@@ -50,6 +50,12 @@ pub unsafe trait Lanes: Copy {
     unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self;
     /// Sum of the lanes.
     unsafe fn sum(self) -> f32;
+    /// 1 / √self within 2 units in the last place, for normal numbers above 10⁻³⁷.
+    unsafe fn inverse_sqrt(self) -> Self;
+    /// 1 / self within 2 units in the last place, for positive numbers whose inverse is a normal number.
+    unsafe fn reciprocal(self) -> Self;
+    /// Begins to bring a cache line near; the address may be any.
+    unsafe fn prefetch(from: *const f32);
 }
 
 /// 16 lanes.
@@ -70,6 +76,28 @@ pub(super) struct Portable([f32; 4]);
 #[inline(always)]
 fn first(count: usize) -> x86::__mmask16 {
     ((1u32 << count) - 1) as x86::__mmask16
+}
+
+/// One step of Newton's iteration for 1 / √x, which doubles the bits of an estimate.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn newton_inverse_sqrt<V: Lanes>(x: V, estimate: V) -> V {
+    // SAFETY: the caller runs on the vector's instruction set.
+    unsafe {
+        let square = V::splat(-0.5).mul(x).mul(estimate);
+        estimate.mul(square.mul_add(estimate, V::splat(1.5)))
+    }
+}
+
+/// One step of Newton's iteration for 1 / x.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn newton_reciprocal<V: Lanes>(x: V, estimate: V) -> V {
+    // SAFETY: as above.
+    unsafe {
+        let minus = V::splat(0.0).sub(x);
+        estimate.mul(minus.mul_add(estimate, V::splat(2.0)))
+    }
 }
 
 // SAFETY: the contract of the trait is passed on to the intrinsics unchanged.
@@ -138,6 +166,18 @@ unsafe impl Lanes for Avx512 {
     #[inline(always)]
     unsafe fn sum(self) -> f32 {
         x86::_mm512_reduce_add_ps(self.0)
+    }
+    #[inline(always)]
+    unsafe fn inverse_sqrt(self) -> Self {
+        newton_inverse_sqrt(self, Self(x86::_mm512_rsqrt14_ps(self.0)))
+    }
+    #[inline(always)]
+    unsafe fn reciprocal(self) -> Self {
+        newton_reciprocal(self, Self(x86::_mm512_rcp14_ps(self.0)))
+    }
+    #[inline(always)]
+    unsafe fn prefetch(from: *const f32) {
+        x86::_mm_prefetch::<{ x86::_MM_HINT_T0 }>(from.cast());
     }
 }
 
@@ -213,6 +253,21 @@ unsafe impl Lanes for Avx2 {
         let pair = x86::_mm_add_ps(half, x86::_mm_movehl_ps(half, half));
         x86::_mm_cvtss_f32(x86::_mm_add_ss(pair, x86::_mm_movehdup_ps(pair)))
     }
+    #[inline(always)]
+    unsafe fn inverse_sqrt(self) -> Self {
+        // Twelve bits become twenty-four in two steps.
+        let estimate = newton_inverse_sqrt(self, Self(x86::_mm256_rsqrt_ps(self.0)));
+        newton_inverse_sqrt(self, estimate)
+    }
+    #[inline(always)]
+    unsafe fn reciprocal(self) -> Self {
+        let estimate = newton_reciprocal(self, Self(x86::_mm256_rcp_ps(self.0)));
+        newton_reciprocal(self, estimate)
+    }
+    #[inline(always)]
+    unsafe fn prefetch(from: *const f32) {
+        x86::_mm_prefetch::<{ x86::_MM_HINT_T0 }>(from.cast());
+    }
 }
 
 // SAFETY: reads and writes exactly the lanes named.
@@ -287,4 +342,14 @@ unsafe impl Lanes for Portable {
     unsafe fn sum(self) -> f32 {
         (self.0[0] + self.0[2]) + (self.0[1] + self.0[3])
     }
+    #[inline(always)]
+    unsafe fn inverse_sqrt(self) -> Self {
+        Self(self.0.map(|value| 1.0 / value.sqrt()))
+    }
+    #[inline(always)]
+    unsafe fn reciprocal(self) -> Self {
+        Self(self.0.map(|value| 1.0 / value))
+    }
+    #[inline(always)]
+    unsafe fn prefetch(_: *const f32) {}
 }

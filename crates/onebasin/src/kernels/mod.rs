@@ -27,6 +27,7 @@ pub mod aligned;
 pub mod math;
 pub mod normal;
 pub mod geometry;
+pub mod pixels;
 pub mod pack;
 pub mod convolve;
 pub mod outer;

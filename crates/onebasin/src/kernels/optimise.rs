@@ -2,15 +2,18 @@
 
 use super::isa::Kernel;
 use super::lanes::Lanes;
-use super::math;
 
 /// Turns a gradient into a step, and remembers what it has to in one or two numbers for each parameter.
-pub trait Rule: Copy + Send + Sync {
+///
+/// # Safety
+/// `delta` is only called from code compiled for the vector's instruction set.
+pub unsafe trait Rule: Copy + Send + Sync {
     /// Whether the second number is used; if not, its array may be empty.
     const SECOND: bool;
 
-    /// The step to add to a parameter.
-    fn delta(self, gradient: f32, first: &mut f32, second: &mut f32) -> f32;
+    /// The step to add to parameters.
+    #[expect(clippy::missing_safety_doc, reason = "it stands above")]
+    unsafe fn delta<V: Lanes>(self, gradient: V, first: &mut V, second: &mut V) -> V;
 }
 
 /// Gradient ascent with momentum: v ← μ v + g, step = rate · v.
@@ -22,13 +25,17 @@ pub struct Momentum {
     pub momentum: f32,
 }
 
-impl Rule for Momentum {
+// SAFETY: nothing but arithmetic.
+unsafe impl Rule for Momentum {
     const SECOND: bool = false;
 
     #[inline(always)]
-    fn delta(self, gradient: f32, first: &mut f32, _: &mut f32) -> f32 {
-        *first = self.momentum.mul_add(*first, gradient);
-        self.rate * *first
+    unsafe fn delta<V: Lanes>(self, gradient: V, first: &mut V, _: &mut V) -> V {
+        // SAFETY: the caller runs on the instruction set.
+        unsafe {
+            *first = V::splat(self.momentum).mul_add(*first, gradient);
+            V::splat(self.rate).mul(*first)
+        }
     }
 }
 
@@ -47,14 +54,22 @@ pub struct Adam {
     pub epsilon: f32,
 }
 
-impl Rule for Adam {
+// SAFETY: nothing but arithmetic.
+unsafe impl Rule for Adam {
     const SECOND: bool = true;
 
     #[inline(always)]
-    fn delta(self, gradient: f32, first: &mut f32, second: &mut f32) -> f32 {
-        *first = self.decay.mul_add(*first, (1.0 - self.decay) * gradient);
-        *second = self.square_decay.mul_add(*second, (1.0 - self.square_decay) * gradient * gradient);
-        self.rate * *first * math::reciprocal(math::sqrt(*second) + self.epsilon)
+    unsafe fn delta<V: Lanes>(self, gradient: V, first: &mut V, second: &mut V) -> V {
+        // SAFETY: the caller runs on the instruction set.
+        unsafe {
+            let gain = V::splat(1.0 - self.decay);
+            *first = V::splat(self.decay).mul_add(*first, gain.mul(gradient));
+            let gain = V::splat(1.0 - self.square_decay);
+            *second = V::splat(self.square_decay).mul_add(*second, gain.mul(gradient).mul(gradient));
+            // √v = v / √v; where v is (nearly) zero, so is the root, whatever is taken for its inverse.
+            let root = second.mul(V::splat(1e-37).max(*second).inverse_sqrt());
+            V::splat(self.rate).mul(*first).mul(root.add(V::splat(self.epsilon)).reciprocal())
+        }
     }
 }
 
@@ -81,14 +96,57 @@ impl<R: Rule> Kernel for StepPoint<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let len = self.params.len();
-        let (params, first, gradient) = (self.params, &mut self.first[..len], &self.gradient[..len]);
-        let second = &mut self.second[..if R::SECOND { len } else { 0 }];
-        let mut unused = 0.0;
-        for i in 0..len {
-            let slope = (-self.decay).mul_add(params[i], self.scale * gradient[i]);
-            let second = if R::SECOND { &mut second[i] } else { &mut unused };
-            params[i] += self.rule.delta(slope, &mut first[i], second);
+        let second_len = if R::SECOND { self.params.len() } else { 0 };
+        let mut slopes = [0.0; CHUNK];
+        for first in (0..self.params.len()).step_by(CHUNK) {
+            let range = first..(first + CHUNK).min(self.params.len());
+            let second_range = range.start.min(second_len)..range.end.min(second_len);
+            let (params, gradient) = (&mut self.params[range.clone()], &self.gradient[range.clone()]);
+            let slopes = &mut slopes[..params.len()];
+            for i in 0..slopes.len() {
+                slopes[i] = (-self.decay).mul_add(params[i], self.scale * gradient[i]);
+            }
+            step::<V, R>(self.rule, params, slopes, &mut self.first[range], &mut self.second[second_range]);
+        }
+    }
+}
+
+/// Values whose slopes are computed before they are stepped.
+const CHUNK: usize = 256;
+
+/// Steps `params` along their slopes; `first` is as long, and so is `second` if the rule uses it.
+#[inline(always)]
+pub(super) fn step<V: Lanes, R: Rule>(
+    rule: R,
+    params: &mut [f32],
+    slopes: &[f32],
+    first: &mut [f32],
+    second: &mut [f32],
+) {
+    let len = params.len();
+    let second_len = if R::SECOND { len } else { 0 };
+    let (slopes, first, second) = (&slopes[..len], &mut first[..len], &mut second[..second_len]);
+    for at in (0..len).step_by(V::LANES) {
+        let lanes = V::LANES.min(len - at);
+        // SAFETY: `lanes` values from `at` on are inside all arrays that are touched.
+        unsafe {
+            let zero = V::splat(0.0);
+            let load = |from: &[f32]| match lanes == V::LANES {
+                true => V::load(from.as_ptr().add(at)),
+                false => V::load_part(from.as_ptr().add(at), lanes),
+            };
+            let store = |value: V, to: &mut [f32]| match lanes == V::LANES {
+                true => value.store(to.as_mut_ptr().add(at)),
+                false => value.store_part(to.as_mut_ptr().add(at), lanes),
+            };
+            let mut moment = load(first);
+            let mut square = if R::SECOND { load(second) } else { zero };
+            let delta = rule.delta(load(slopes), &mut moment, &mut square);
+            store(load(params).add(delta), params);
+            store(moment, first);
+            if R::SECOND {
+                store(square, second);
+            }
         }
     }
 }

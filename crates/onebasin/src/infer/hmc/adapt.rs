@@ -70,7 +70,7 @@ mod tests {
     fn the_step_size_settles_where_the_acceptance_is_as_wanted() {
         // A sampler whose acceptance falls with the step size: exp(-s), 0.8 at s = 0.223.
         let mut adaptation = DualAveraging::new(5.0);
-        let mut step = 5.0;
+        let mut step: f64 = 5.0;
         for _ in 0..2000 {
             step = adaptation.update((-step).exp(), 0.8);
         }

@@ -42,7 +42,7 @@ pub struct Ensemble {
 
 impl Ensemble {
     /// Each member begins at the initial values of a seed of its own.
-    pub fn new(config: EnsembleConfig, problem: &Problem, seed: u64, threads: usize) -> Result<Self> {
+    pub fn new(config: &EnsembleConfig, problem: &Problem, seed: u64, threads: usize) -> Result<Self> {
         if config.members == 0 {
             return Err(Error::Zero { what: "infer.members".to_owned() });
         }

@@ -98,7 +98,7 @@ impl Method {
             (_, Some(_)) => return Err(Error::NoStart),
             (Self::Map(config), None) => Box::new(Map::new(config.clone(), problem, seed, threads)?),
             (Self::Vi(config), None) => Box::new(Vi::new(config.clone(), problem, seed, threads)?),
-            (Self::Ensemble(config), None) => Box::new(Ensemble::new(config.clone(), problem, seed, threads)?),
+            (Self::Ensemble(config), None) => Box::new(Ensemble::new(config, problem, seed, threads)?),
         })
     }
 }

@@ -80,9 +80,9 @@ impl Optimise {
                 return Err(Error::NotPositive { what, value: value.to_string() });
             }
         }
-        let within = |what, value: f64, limit: f64, expected| match (0.0..limit).contains(&value) {
-            true => Ok(()),
-            false => Err(Error::OutOfRange { what, value: value.to_string(), expected }),
+        let within = |what, value: f64, limit: f64, expected| {
+            let inside = (0.0..limit).contains(&value);
+            if inside { Ok(()) } else { Err(Error::OutOfRange { what, value: value.to_string(), expected }) }
         };
         within("optimise.momentum", self.momentum, 1.0, "at least 0 and below 1")?;
         within("optimise.warmup", self.warmup, self.epochs, "at least 0 and below optimise.epochs")

@@ -174,10 +174,9 @@ impl Vi {
         let entropy = (1.0 / images) as f32;
         let (isa, pieces) = (self.net.isa(), &self.pieces);
         let single = self.config.samples == 1;
-        let (gradient, spread) = match single {
-            true => (self.gradient.values(), self.point.values()),
-            false => (&self.sums[0][..], &self.sums[1][..]),
-        };
+        let [sum, spread_sum] = &self.sums;
+        let summed = (&sum[..], &spread_sum[..]);
+        let (gradient, spread) = if single { (self.gradient.values(), self.point.values()) } else { summed };
         let ([first, second], [third, fourth]) = (&mut self.mean_moments, &mut self.rho_moments);
         let arrays = [&mut self.mean[..], &mut self.rho, first, second, third, fourth];
         self.net.team().pieces(&pieces.ranges, arrays, |index, [mean, rho, first, second, third, fourth]| {

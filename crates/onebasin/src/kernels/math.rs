@@ -149,11 +149,11 @@ pub fn softplus_from(x: f32, e: f32) -> f32 {
     let polynomial = (-3.176_057e-3_f32)
         .mul_add(e, 1.954_252_8e-2)
         .mul_add(e, -5.637_361_5e-2)
-        .mul_add(e, 1.054_362_36e-1)
+        .mul_add(e, 1.054_362_4e-1)
         .mul_add(e, -1.526_966_7e-1)
         .mul_add(e, 1.966_327_4e-1)
         .mul_add(e, -2.495_161_6e-1)
-        .mul_add(e, 3.332_971_04e-1)
+        .mul_add(e, 3.332_971e-1)
         .mul_add(e, -4.999_989_3e-1)
         .mul_add(e, 1.0);
     let rest = e * polynomial;

@@ -131,13 +131,14 @@ pub(super) fn step<V: Lanes, R: Rule>(
         // SAFETY: `lanes` values from `at` on are inside all arrays that are touched.
         unsafe {
             let zero = V::splat(0.0);
-            let load = |from: &[f32]| match lanes == V::LANES {
-                true => V::load(from.as_ptr().add(at)),
-                false => V::load_part(from.as_ptr().add(at), lanes),
+            let whole = lanes == V::LANES;
+            let load = |from: &[f32]| {
+                let from = from.as_ptr().add(at);
+                if whole { V::load(from) } else { V::load_part(from, lanes) }
             };
-            let store = |value: V, to: &mut [f32]| match lanes == V::LANES {
-                true => value.store(to.as_mut_ptr().add(at)),
-                false => value.store_part(to.as_mut_ptr().add(at), lanes),
+            let store = |value: V, to: &mut [f32]| {
+                let to = to.as_mut_ptr().add(at);
+                if whole { value.store(to) } else { value.store_part(to, lanes) }
             };
             let mut moment = load(first);
             let mut square = if R::SECOND { load(second) } else { zero };

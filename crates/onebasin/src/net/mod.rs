@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 /// Vectors in one shard of a network of dense layers, at most.
-const MOST_VECTORS: usize = 1024;
+const MOST_VECTORS: usize = 256;
 /// Activations of one shard of images, in floats: about what stays in the caches of one core.
 const SHARD_FLOATS: usize = 1 << 20;
 /// Parts of a batch whose gradients are summed apart, at most: as many threads can work on it.

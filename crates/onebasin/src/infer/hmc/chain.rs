@@ -115,8 +115,8 @@ impl Chain {
 
         let end = self.leapfrog(run, steps);
         let acceptance = (-end.energy_error).exp().min(1.0);
-        // NaN compares as false: a trajectory that left the numbers is rejected.
-        let divergent = !(end.energy_error < DIVERGENCE);
+        // A trajectory that left the numbers is rejected too.
+        let divergent = end.energy_error.is_nan() || end.energy_error >= DIVERGENCE;
         let acceptance = if divergent { 0.0 } else { acceptance };
         self.divergences += u64::from(divergent);
         self.accepted.add(acceptance);
@@ -151,10 +151,8 @@ impl Chain {
             log_likelihood =
                 self.net.gradient(&self.there.position, run.batch(), &mut self.there.gradient).expect(CHECKED);
             self.gradients += 1;
-            match step < steps {
-                true => self.kick_and_drift(run, 1.0, 1.0),
-                false => self.kick_and_drift(run, 0.5, 0.0),
-            }
+            let (kick, drift) = if step < steps { (1.0, 1.0) } else { (0.5, 0.0) };
+            self.kick_and_drift(run, kick, drift);
         }
         let log_prior = run.problem.prior.log_density(&run.problem.arch, &self.there.position);
         // Each difference on its own: the sums are large, their differences small.

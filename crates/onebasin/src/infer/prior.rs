@@ -5,12 +5,13 @@ use crate::arch::Role;
 use crate::error::Error;
 use crate::error::Result;
 use crate::params::Params;
+use crate::rng::BLOCK_LEN;
 use serde::Deserialize;
 use serde::Serialize;
 use std::ops::Range;
 
-/// Values in one piece of a pass, at most: a few arrays of them stay in the second level of the cache.
-const PIECE: usize = 16_384;
+/// Values in one piece of a pass, at most: eight arrays of them stay in the second level of the cache.
+const PIECE: usize = 4 * BLOCK_LEN;
 
 /// Independent normal distributions around zero.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,11 +67,12 @@ impl Prior {
     /// The parameters cut into pieces of one precision, for passes that many threads share.
     pub(super) fn pieces(&self, arch: &Arch) -> Pieces {
         let mut pieces = Pieces::default();
-        for (tensor, variance) in arch.layout().tensors().iter().zip(self.variances(arch)) {
+        for (index, (tensor, variance)) in arch.layout().tensors().iter().zip(self.variances(arch)).enumerate() {
             let range = tensor.range();
             for start in range.clone().step_by(PIECE) {
                 pieces.ranges.push(start..(start + PIECE).min(range.end));
                 pieces.precisions.push((1.0 / variance) as f32);
+                pieces.places.push(Place { tensor: index, block: (start - range.start) / BLOCK_LEN });
             }
         }
         pieces
@@ -82,4 +84,14 @@ impl Prior {
 pub(super) struct Pieces {
     pub(super) ranges: Vec<Range<usize>>,
     pub(super) precisions: Vec<f32>,
+    pub(super) places: Vec<Place>,
+}
+
+/// Where a piece begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Index of its tensor.
+    pub(super) tensor: usize,
+    /// Blocks of random numbers before it in the tensor.
+    pub(super) block: usize,
 }

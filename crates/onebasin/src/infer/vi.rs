@@ -11,8 +11,10 @@ use super::map::Feed;
 use super::map::LOG_EVERY;
 use super::optimise::StepRule;
 use super::prior::Pieces;
+use super::prior::Place;
 use crate::error::Error;
 use crate::error::Result;
+use crate::kernels::Isa;
 use crate::kernels::gaussian::Draw;
 use crate::kernels::gaussian::Spread;
 use crate::kernels::gaussian::StepGaussian;
@@ -89,7 +91,7 @@ impl Vi {
         let moments = || [zeros(), vec![0.0; config.optimise.second_len(layout.len())]];
         // The inverse of softplus, ln(eˢ − 1).
         let rho = config.std + (-(-config.std).exp_m1()).ln();
-        Ok(Self {
+        let mut vi = Self {
             net: problem.net(threads)?,
             pieces: problem.prior.pieces(&problem.arch),
             feed: Feed::new(config.optimise.batches(problem, seed)?, problem, config.optimise.batch),
@@ -105,7 +107,9 @@ impl Vi {
             problem: problem.clone(),
             seed,
             config,
-        })
+        };
+        vi.draw(0);
+        Ok(vi)
     }
 
     /// The Gaussian as it is now.
@@ -131,21 +135,13 @@ impl Vi {
         (entropy, prior)
     }
 
-    /// Draws the point of this step's `sample`.
+    /// Draws the point of `sample` of the next step.
     fn draw(&mut self, sample: usize) {
-        let stream = Stream::new(self.seed, "vi", self.done * self.config.samples as u64 + sample as u64);
-        let isa = self.net.isa();
-        let (mean, rho) = (&self.mean, &self.rho);
-        let blocks = self.net.team().share(mean.len().div_ceil(BLOCK_LEN));
-        self.net.team().chunks(self.point.values_mut(), blocks * BLOCK_LEN, |index, out| {
-            let mut noise = [0.0; BLOCK_LEN];
-            for (offset, out) in out.chunks_mut(BLOCK_LEN).enumerate() {
-                let block = index * blocks + offset;
-                let noise = &mut noise[..out.len()];
-                stream.fill_normal_on(isa, block, noise);
-                let range = block * BLOCK_LEN..block * BLOCK_LEN + out.len();
-                isa.run(Draw { mean: &mean[range.clone()], rho: &rho[range], noise, out });
-            }
+        let noise = Noise::new(self.seed, &self.problem, self.done * self.config.samples as u64 + sample as u64);
+        let (isa, pieces, mean, rho) = (self.net.isa(), &self.pieces, &self.mean, &self.rho);
+        self.net.team().pieces(&pieces.ranges, [self.point.values_mut()], |index, [point]| {
+            let range = pieces.ranges[index].clone();
+            noise.draw(isa, pieces.places[index], &mean[range.clone()], &rho[range], point);
         });
     }
 
@@ -165,6 +161,7 @@ impl Vi {
         });
     }
 
+    /// Steps the Gaussian, and draws the first point of the step after it while each piece is still in the cache.
     fn ascend<R: Rule>(&mut self, rule: R) {
         let Problem { temperature, training, .. } = &self.problem;
         let images = training.len() as f64;
@@ -172,29 +169,54 @@ impl Vi {
         let scale = (1.0 / (temperature * drawn)) as f32;
         let decay = (1.0 / (temperature * images)) as f32;
         let entropy = (1.0 / images) as f32;
-        let (isa, pieces) = (self.net.isa(), &self.pieces);
-        let single = self.config.samples == 1;
+        let noise = Noise::new(self.seed, &self.problem, (self.done + 1) * self.config.samples as u64);
+        let (isa, pieces, gradient) = (self.net.isa(), &self.pieces, self.gradient.values());
         let [sum, spread_sum] = &self.sums;
-        let summed = (&sum[..], &spread_sum[..]);
-        let (gradient, spread) = if single { (self.gradient.values(), self.point.values()) } else { summed };
         let ([first, second], [third, fourth]) = (&mut self.mean_moments, &mut self.rho_moments);
-        let arrays = [&mut self.mean[..], &mut self.rho, first, second, third, fourth];
-        self.net.team().pieces(&pieces.ranges, arrays, |index, [mean, rho, first, second, third, fourth]| {
+        let arrays = [&mut self.mean[..], &mut self.rho, self.point.values_mut(), first, second, third, fourth];
+        let single = self.config.samples == 1;
+        self.net.team().pieces(&pieces.ranges, arrays, |index, [mean, rho, point, first, second, third, fourth]| {
             let range = pieces.ranges[index].clone();
-            let spread = &spread[range.clone()];
+            let (gradient, spread) = if single {
+                (&gradient[range], Spread::Point(point))
+            } else {
+                (&sum[range.clone()], Spread::Summed(&spread_sum[range]))
+            };
             isa.run(StepGaussian {
                 rule,
                 mean,
                 rho,
                 mean_moments: [first, second],
                 rho_moments: [third, fourth],
-                gradient: &gradient[range],
-                spread: if single { Spread::Point(spread) } else { Spread::Summed(spread) },
+                gradient,
+                spread,
                 scale,
                 decay: decay * pieces.precisions[index],
                 entropy,
             });
+            noise.draw(isa, pieces.places[index], mean, rho, point);
         });
+    }
+}
+
+/// The random numbers of one draw: a stream for each tensor.
+struct Noise(Vec<Stream>);
+
+impl Noise {
+    fn new(seed: u64, problem: &Problem, index: u64) -> Self {
+        let tensors = problem.arch.layout().tensors().iter();
+        Self(tensors.map(|tensor| Stream::new(seed, &format!("vi/{}", tensor.name()), index)).collect())
+    }
+
+    /// Draws one piece.
+    fn draw(&self, isa: Isa, place: Place, mean: &[f32], rho: &[f32], point: &mut [f32]) {
+        let mut noise = [0.0; BLOCK_LEN];
+        for (offset, out) in point.chunks_mut(BLOCK_LEN).enumerate() {
+            let noise = &mut noise[..out.len()];
+            self.0[place.tensor].fill_normal_on(isa, place.block + offset, noise);
+            let range = offset * BLOCK_LEN..offset * BLOCK_LEN + out.len();
+            isa.run(Draw { mean: &mean[range.clone()], rho: &rho[range], noise, out });
+        }
     }
 }
 
@@ -203,7 +225,10 @@ impl Inference for Vi {
         self.feed.load(self.done, &self.problem.training, self.net.team());
         let count = self.config.optimise.batch as f64;
         for sample in 0..self.config.samples {
-            self.draw(sample);
+            // The first was drawn by the step before.
+            if sample > 0 {
+                self.draw(sample);
+            }
             let batch = self.feed.batch();
             let log_likelihood = self.net.gradient(&self.point, batch, &mut self.gradient).expect(CHECKED);
             self.log_likelihood.add(log_likelihood / count);
@@ -263,6 +288,7 @@ impl Inference for Vi {
         state.get("rho.second", &mut self.rho_moments[1])?;
         self.done = state.get_number("done")? as u64;
         self.log_likelihood = state.get_mean("log_likelihood")?;
+        self.draw(0);
         Ok(())
     }
 

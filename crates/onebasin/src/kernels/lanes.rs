@@ -50,6 +50,8 @@ pub unsafe trait Lanes: Copy {
     unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self;
     /// Sum of the lanes.
     unsafe fn sum(self) -> f32;
+    /// One bit for each lane, set where it is not zero (a NaN is not).
+    unsafe fn non_zero(self) -> u32;
     /// 1 / √self within 2 units in the last place, for normal numbers above 10⁻³⁷.
     unsafe fn inverse_sqrt(self) -> Self;
     /// 1 / self within 2 units in the last place, for positive numbers whose inverse is a normal number.
@@ -168,6 +170,10 @@ unsafe impl Lanes for Avx512 {
         x86::_mm512_reduce_add_ps(self.0)
     }
     #[inline(always)]
+    unsafe fn non_zero(self) -> u32 {
+        u32::from(x86::_mm512_cmp_ps_mask::<{ x86::_CMP_NEQ_UQ }>(self.0, x86::_mm512_setzero_ps()))
+    }
+    #[inline(always)]
     unsafe fn inverse_sqrt(self) -> Self {
         newton_inverse_sqrt(self, Self(x86::_mm512_rsqrt14_ps(self.0)))
     }
@@ -252,6 +258,11 @@ unsafe impl Lanes for Avx2 {
         let half = x86::_mm_add_ps(x86::_mm256_castps256_ps128(self.0), x86::_mm256_extractf128_ps::<1>(self.0));
         let pair = x86::_mm_add_ps(half, x86::_mm_movehl_ps(half, half));
         x86::_mm_cvtss_f32(x86::_mm_add_ss(pair, x86::_mm_movehdup_ps(pair)))
+    }
+    #[inline(always)]
+    unsafe fn non_zero(self) -> u32 {
+        let different = x86::_mm256_cmp_ps::<{ x86::_CMP_NEQ_UQ }>(self.0, x86::_mm256_setzero_ps());
+        x86::_mm256_movemask_ps(different) as u32
     }
     #[inline(always)]
     unsafe fn inverse_sqrt(self) -> Self {
@@ -341,6 +352,10 @@ unsafe impl Lanes for Portable {
     #[inline(always)]
     unsafe fn sum(self) -> f32 {
         (self.0[0] + self.0[2]) + (self.0[1] + self.0[3])
+    }
+    #[inline(always)]
+    unsafe fn non_zero(self) -> u32 {
+        self.0.iter().enumerate().fold(0, |mask, (lane, value)| mask | u32::from(*value != 0.0) << lane)
     }
     #[inline(always)]
     unsafe fn inverse_sqrt(self) -> Self {

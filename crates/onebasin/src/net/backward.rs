@@ -23,6 +23,7 @@ use crate::kernels::normalise::LayerNormBackward;
 use crate::kernels::outer::WeightGradient;
 use crate::kernels::resample;
 use crate::kernels::resample::PoolBackward;
+use crate::kernels::sparse::SparseWeightGradient;
 
 /// Blocks of inputs whose weight gradients one thread computes at a time.
 const INPUT_BLOCKS: usize = 2;
@@ -33,21 +34,45 @@ impl Shard {
         let plan = call.plan;
         let slot = plan.slots[plan.logits()];
         let buffer = plan.gradient_of[plan.logits()].expect("the logits have a gradient");
-        let (outputs, gradient) = (&self.values[plan.logits()], with_gradient.then(|| &mut self.gradients[buffer][..]));
         let (plane, classes) = (slot.plane, slot.channels);
-        match call.likelihood {
-            Likelihood::Softmax => call.isa.run(LogSoftmax {
-                plane,
-                classes,
-                logits: outputs,
-                labels,
-                gradient,
-                log_likelihood: out,
-                row: &mut self.scratch,
-            }),
-            Likelihood::Gaussian { variance } => {
-                call.isa.run(LogGaussian { plane, classes, variance, outputs, labels, gradient, log_likelihood: out });
+        let outputs = &self.values[plan.logits()];
+        let part = |first: usize, labels: &[u32], gradient: Option<&mut [f32]>, out: &mut [f64], row: &mut [f32]| {
+            let outputs = &outputs[first * BLOCK..];
+            match call.likelihood {
+                Likelihood::Softmax => call.isa.run(LogSoftmax {
+                    plane,
+                    classes,
+                    logits: outputs,
+                    labels,
+                    gradient,
+                    log_likelihood: out,
+                    row,
+                }),
+                Likelihood::Gaussian { variance } => call.isa.run(LogGaussian {
+                    plane,
+                    classes,
+                    variance,
+                    outputs,
+                    labels,
+                    gradient,
+                    log_likelihood: out,
+                }),
             }
+        };
+        let share = call.team.share(labels.len());
+        let labels_of = |index: usize, count: usize| &labels[index * share..][..count];
+        if blocks(classes) > 1 {
+            let gradient = with_gradient.then(|| &mut self.gradients[buffer][..]);
+            part(0, labels, gradient, out, &mut self.scratch);
+        } else if with_gradient {
+            let gradient = &mut self.gradients[buffer][..labels.len() * BLOCK];
+            call.team.chunk_pairs((gradient, share * BLOCK), (out, share), |index, gradient, out| {
+                part(index * share, labels_of(index, out.len()), Some(gradient), out, &mut [0.0; BLOCK]);
+            });
+        } else {
+            call.team.chunks(out, share, |index, out| {
+                part(index * share, labels_of(index, out.len()), None, out, &mut [0.0; BLOCK]);
+            });
         }
     }
 
@@ -132,7 +157,24 @@ impl Shard {
         let x = &self.values[step.x];
         let weight_gradient = &mut gradient[product.weight.clone()];
         let input_blocks = blocks(from.channels);
-        if to.is_vectors() {
+        if to.is_vectors() && step.x == 0 && self.sparse {
+            call.team.chunks(weight_gradient, INPUT_BLOCKS * BLOCK * to.channels, |chunk, gradient| {
+                let first = chunk * INPUT_BLOCKS;
+                call.isa.run(SparseWeightGradient {
+                    inputs: from.channels,
+                    units: to.channels,
+                    occupancy: &self.occupancy,
+                    columns: self.images,
+                    x,
+                    x_block: from.plane.block(),
+                    dy,
+                    dy_block: to.plane.block(),
+                    input_blocks: first..(first + INPUT_BLOCKS).min(input_blocks),
+                    gradient,
+                    accumulate: !fresh,
+                });
+            });
+        } else if to.is_vectors() {
             call.team.chunks(weight_gradient, INPUT_BLOCKS * BLOCK * to.channels, |chunk, gradient| {
                 let first = chunk * INPUT_BLOCKS;
                 call.isa.run(WeightGradient {

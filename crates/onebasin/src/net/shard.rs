@@ -23,6 +23,14 @@ use crate::kernels::normalise::LayerNormForward;
 use crate::kernels::pack;
 use crate::kernels::resample;
 use crate::kernels::resample::PoolForward;
+use crate::kernels::sparse::Occupancy;
+use crate::kernels::sparse::Occupy;
+use crate::kernels::sparse::SparseForward;
+use crate::kernels::sparse::StripFeatures;
+
+/// Where at most this part of the inputs, in groups of eight, is not all zero, the zeros are left out: below it that is
+/// faster than to multiply them.
+const SPARSE: f64 = 0.8;
 
 /// What stays the same for all shards of one call.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +51,12 @@ pub(super) struct Shard {
     /// Empty until a gradient is asked for.
     pub(super) gradients: Vec<Aligned>,
     pub(super) statistics: Vec<Vec<f32>>,
+    /// Which inputs are not zero, for each block of features; only of vectors.
+    pub(super) occupancy: Vec<Occupancy>,
+    /// Which features are not zero in strips of images.
+    pub(super) strips: Vec<StripFeatures>,
+    /// Whether so few are that the others are worth leaving out.
+    pub(super) sparse: bool,
     /// Room for one image's logits and for padded sums.
     pub(super) scratch: Vec<f32>,
     /// Pre- and post-activations of each hidden layer, (images, height, width, channels), if recorded.
@@ -63,7 +77,13 @@ fn buffer_len(slot: &Slot, capacity: usize) -> usize {
 
 impl Shard {
     pub(super) fn new(plan: &Plan) -> Self {
+        let input = plan.slots[0];
+        let input_blocks = if input.is_vectors() { blocks(input.channels) } else { 0 };
         Self {
+            strips: (0..if input_blocks > 0 { plan.capacity.div_ceil(StripFeatures::IMAGES) } else { 0 })
+                .map(|_| StripFeatures::with_capacity(input.channels))
+                .collect(),
+            occupancy: (0..input_blocks).map(|_| Occupancy::with_capacity(plan.capacity)).collect(),
             values: plan.slots.iter().map(|slot| Aligned::zeros(buffer_len(slot, plan.capacity))).collect(),
             statistics: plan.statistics.iter().map(|floats| vec![0.0; floats * plan.capacity]).collect(),
             scratch: vec![0.0; 2 * plan.slots.iter().map(|slot| blocks(slot.channels) * BLOCK).max().unwrap_or(0)],
@@ -106,11 +126,24 @@ impl Shard {
         let slot = call.plan.slots[0];
         if slot.is_vectors() {
             let share = call.team.share(blocks(slot.channels));
-            call.team.chunks(&mut self.values[0], share * slot.plane.block(), |index, blocked| {
+            let (block_len, count) = (slot.plane.block(), self.images);
+            let values = (&mut self.values[0][..], share * block_len);
+            call.team.chunk_pairs(values, (&mut self.occupancy, share), |index, blocked, occupancy| {
                 let first = index * share;
                 let feature_blocks = first..(first + share).min(blocks(slot.channels));
                 pack::vectors(slot.plane, slot.channels, feature_blocks, images, blocked);
+                for (values, occupancy) in blocked.chunks_exact(block_len).zip(occupancy) {
+                    call.isa.run(Occupy { values: &values[..count * BLOCK], occupancy });
+                }
             });
+            let occupied: usize = self.occupancy.iter().map(Occupancy::occupied).sum();
+            // Indices of features and images have sixteen bits.
+            let small = u16::try_from(slot.channels).is_ok() && u16::try_from(count).is_ok();
+            self.sparse = small && (occupied as f64) < SPARSE * (2 * blocks(slot.channels) * count) as f64;
+            if self.sparse {
+                let (occupancy, strips) = (&self.occupancy, count.div_ceil(StripFeatures::IMAGES));
+                call.team.chunks(&mut self.strips[..strips], 1, |strip, features| features[0].fill(strip, occupancy));
+            }
         } else {
             let len = slot.plane.height * slot.plane.width * slot.channels;
             for (image, blocked) in images.chunks_exact(len).zip(self.values[0].chunks_exact_mut(slot.len())) {
@@ -126,6 +159,9 @@ impl Shard {
         let residual = step.residual.map(|slot| &self.values[slot][..]);
         let images = || (0..self.images).map(|image| (image, image * from.len(), image * to.len()));
         match &step.task {
+            Task::Product(product) if to.is_vectors() && step.x == 0 && self.sparse => {
+                sparse(call, product, self, x, out, relu);
+            }
             Task::Product(product) if to.is_vectors() => dense(call, product, self.images, x, out, relu),
             Task::Product(product) => {
                 for (_, x_at, out_at) in images() {
@@ -231,29 +267,64 @@ impl Shard {
     }
 }
 
-/// A dense layer: the blocks of units are shared among threads.
+/// A dense layer: the blocks of units are shared among threads or, if there is only one, the images.
 fn dense(call: Call<'_>, product: &Product, images: usize, x: &[f32], out: &mut [f32], relu: bool) {
     let geometry = &product.geometry;
     let weights = &call.packed.forward[product.packed.clone()];
     let padded_bias = &call.packed.padded[product.padded_bias.clone()];
     let weight_block = weight_block(product, geometry.inputs);
+    let part = |first_block: usize, unit_blocks: usize, columns: usize, x: &[f32], out: &mut [f32]| {
+        call.isa.run(Convolve {
+            pass: &product.forward,
+            columns,
+            x,
+            weights: &weights[first_block * weight_block..],
+            weight_block,
+            unit_blocks,
+            out,
+            bias: Some(&padded_bias[first_block * BLOCK..]),
+            residual: None,
+            relu,
+            accumulate: false,
+        });
+    };
+    if blocks(geometry.units) == 1 {
+        // Whole strips, of 14 columns at most.
+        let share = call.team.share(images).next_multiple_of(14);
+        call.team.chunks(&mut out[..images * BLOCK], share * BLOCK, |chunk, out| {
+            part(0, 1, out.len() / BLOCK, &x[chunk * share * BLOCK..], out);
+        });
+        return;
+    }
     // Kernels take four blocks at a time.
     let share = call.team.share(blocks(geometry.units)).next_multiple_of(4);
     call.team.chunks(out, share * geometry.to.block(), |chunk, out| {
         let first = chunk * share;
-        let count = share.min(blocks(geometry.units) - first);
-        call.isa.run(Convolve {
-            pass: &product.forward,
-            columns: images,
+        part(first, share.min(blocks(geometry.units) - first), images, x, out);
+    });
+}
+
+/// A dense layer of which most inputs are zero.
+fn sparse(call: Call<'_>, product: &Product, shard: &Shard, x: &[f32], out: &mut [f32], relu: bool) {
+    let geometry = &product.geometry;
+    let weights = &call.packed.forward[product.packed.clone()];
+    let padded_bias = &call.packed.padded[product.padded_bias.clone()];
+    let weight_block = weight_block(product, geometry.inputs);
+    let share = call.team.share(blocks(geometry.units)).next_multiple_of(4);
+    call.team.chunks(out, share * geometry.to.block(), |chunk, out| {
+        let first = chunk * share;
+        call.isa.run(SparseForward {
+            inputs: geometry.inputs,
+            strips: &shard.strips,
+            columns: shard.images,
             x,
+            x_block: geometry.from.block(),
             weights: &weights[first * weight_block..],
-            weight_block,
-            unit_blocks: count,
+            unit_blocks: share.min(blocks(geometry.units) - first),
             out,
-            bias: Some(&padded_bias[first * BLOCK..]),
-            residual: None,
+            out_block: geometry.to.block(),
+            bias: &padded_bias[first * BLOCK..],
             relu,
-            accumulate: false,
         });
     });
 }

@@ -1,61 +1,18 @@
-"""The JAX peer: the timed networks, compiled, in the layouts that `onebasin` uses as well."""
+"""The JAX peer: the timed networks and their inference, compiled."""
 
-import os
 import sys
-
-import networks
-import serve
-
-os.environ.setdefault("JAX_PLATFORMS", "cpu")  # read when jax is imported
 
 import jax
 import jax.numpy as jnp
 
+import inference
+import jax_hmc
+import jax_vi
+import networks
+import serve
+from jax_networks import log_likelihood, logits, on_device
+
 LOGITS_BATCH = {"mlp": 500, "resnet": 100}  # as fast as any size tried, within noise
-
-
-def log_likelihood(preset, parameters, images, labels):
-    """Sum over the batch of log softmax at the label."""
-    log_probabilities = jax.nn.log_softmax(logits(preset, parameters, images))
-    return jnp.take_along_axis(log_probabilities, labels[:, None], axis=1).sum()
-
-
-def logits(preset, p, x):
-    """x: (n, h, w, c)"""
-    if preset["preset"] == "mlp":
-        x = x.reshape(x.shape[0], -1)
-        for index in range(len(preset["hidden"])):
-            x = jax.nn.relu(x @ p[f"hidden{index + 1}.weight"] + p[f"hidden{index + 1}.bias"])
-    else:
-        x = jax.nn.relu(conv_norm(preset, p, "stem", "stem.norm", x, 1))
-        for name, stride, inputs, channels in networks.blocks(preset):
-            x = residual_block(preset, p, name, x, stride, stride > 1 or inputs != channels)
-        x = x.mean((1, 2))
-    return x @ p["head.weight"] + p["head.bias"]
-
-
-def residual_block(preset, p, name, x, stride, projected):
-    shortcut = x
-    if projected:
-        shortcut = conv_norm(preset, p, f"{name}.shortcut", f"{name}.shortcut.norm", x, stride)
-    inner = jax.nn.relu(conv_norm(preset, p, f"{name}.conv1", f"{name}.norm1", x, stride))
-    return jax.nn.relu(shortcut + conv_norm(preset, p, f"{name}.conv2", f"{name}.norm2", inner, 1))
-
-
-def conv_norm(preset, p, conv, norm, x, stride):
-    weight = p[f"{conv}.weight"]
-    padding = [(weight.shape[0] // 2,) * 2] * 2
-    x = jax.lax.conv_general_dilated(x, weight, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
-    if preset["normalisation"] == "layer":
-        centred = x - x.mean(3, keepdims=True)
-        variance = jnp.square(centred).mean(3, keepdims=True)
-        return centred * jax.lax.rsqrt(variance + networks.EPSILON) * p[f"{norm}.gamma"] + p[f"{norm}.beta"]
-    x = x + p[f"{conv}.bias"]
-    if preset["normalisation"] == "frn":
-        power = jnp.square(x).mean((1, 2), keepdims=True)
-        scale = jax.lax.rsqrt(power + networks.EPSILON) * p[f"{norm}.gamma"]
-        x = jnp.maximum(x * scale + p[f"{norm}.beta"], p[f"{norm}.tau"])
-    return x
 
 
 def gradient_of(preset):
@@ -64,10 +21,6 @@ def gradient_of(preset):
 
 def logits_of(preset):
     return jax.jit(lambda parameters, images: logits(preset, parameters, images))
-
-
-def on_device(tree):
-    return jax.tree.map(jnp.asarray, tree)
 
 
 def gradient_case(network):
@@ -101,7 +54,7 @@ def normals_case():
 
 
 def build(case):
-    """`normals`, product/kind, network/gradient or network/logits."""
+    """`normals`, `hmc`, product/kind or network/work."""
     match case.split("/"):
         case ["normals"]:
             return normals_case()
@@ -111,10 +64,20 @@ def build(case):
             return gradient_case(network)
         case [network, "logits"]:
             return logits_case(network)
+        case [network, "vi"]:
+            return jax_vi.step_case(network)
+        case [network, "vi-two-at-once"]:
+            return jax_vi.two_at_once_case(network)
+        case [network, "predictive"]:
+            return jax_vi.predictive_case(network, inference.SAMPLES)
+        case [network, "predictive-half"]:
+            return jax_vi.predictive_case(network, inference.SAMPLES // 2)
+        case ["hmc"]:
+            return jax_hmc.case()
     raise ValueError(f"jax has no case {case}")
 
 
-def evaluate(preset, values, images, labels, _variant):
+def evaluate(preset, values, images, labels):
     """Logits and gradient as numpy arrays, for the comparison with golden values."""
     parameters = on_device(values)
     gradient = gradient_of(preset)(parameters, images, labels)
@@ -123,10 +86,19 @@ def evaluate(preset, values, images, labels, _variant):
     return jax.device_get(outputs), {name: jax.device_get(gradient[name]) for name in values}
 
 
+def differences(case):
+    """Every function that is timed, against a golden file."""
+    yield "jit", case.difference(*evaluate(case.preset, case.parameters, case.images, case.labels))
+    yield "VI", jax_vi.check(case)
+    if case.preset["preset"] == "mlp":
+        yield "predictive", jax_vi.check_predictive(case)
+        yield "HMC", jax_hmc.check(case)
+
+
 def main():
     arguments = serve.arguments("JAX")
     if arguments.check:
-        sys.exit(not serve.check(arguments.check, evaluate, lambda preset: ["jit"]))
+        sys.exit(not serve.check(arguments.check, differences))
     serve.serve(build)
 
 

@@ -1,4 +1,7 @@
-"""The loop every peer runs: reads `CASE REPS` lines, answers each with the milliseconds of REPS timed calls."""
+"""The loop every peer runs: reads `CASE REPS` lines, answers each with the milliseconds of REPS timed calls.
+
+One untimed call comes before them, unless the line is `CASE REPS at-once`: so begin several processes together.
+"""
 
 import argparse
 import os
@@ -21,30 +24,31 @@ def serve(build):
     answers = private_stdout()
     cases = {}
     for line in sys.stdin:
-        name, reps = line.rsplit(maxsplit=1)
+        name, reps, *at_once = line.split()
         try:
             if name not in cases:
                 cases[name] = build(name)
             call = cases[name]
-            call()
+            if not at_once:
+                call()
+            start = time.monotonic()  # the same clock in all processes
             times = [milliseconds(call) for _ in range(int(reps))]
-            answer = "ms=" + ",".join(f"{time:.4f}" for time in times)
+            answer = f"start={start:.6f} ms=" + ",".join(f"{time:.4f}" for time in times)
         except Exception as error:  # a variant that fails must not end the others
             cases.pop(name, None)
             answer = "error=" + (" ".join(str(error).split())[:300] or type(error).__name__)
         print(answer, file=answers, flush=True)
 
 
-def check(paths, evaluate, variants):
-    """Compares `evaluate(preset, parameters, images, labels, variant)` with golden files; False if one differs."""
+def check(paths, differences):
+    """Judges all (name, difference) of `differences(case)` for each golden file; False if one is too large."""
     agree = True
     for path in paths:
         case = golden.read(path)
-        for variant in variants(case.preset):
-            difference = case.difference(*evaluate(case.preset, case.parameters, case.images, case.labels, variant))
-            agree &= difference < golden.TOLERANCE
+        for name, difference in differences(case):
+            agree &= bool(difference < golden.TOLERANCE)
             verdict = "agrees" if difference < golden.TOLERANCE else "DIFFERS"
-            print(f"{case.name:25} {variant:25} {verdict}: largest relative difference {difference:.1e}", flush=True)
+            print(f"{case.name:25} {name:30} {verdict}: largest relative difference {difference:.1e}", flush=True)
     return agree
 
 

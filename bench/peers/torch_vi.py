@@ -3,7 +3,7 @@
 A variant is some of these words: `flat`, all parameters are one tensor (else one for each layer); `compile`, the loss
 is compiled; `step`, the whole step is one compiled function (else the optimiser is torch.optim.Adam, fused); a memory
 format. Noise drawn inside a compiled function was slower than all of the rest, per-layer tensors in a compiled step
-were slower than flat ones, and max-autotune changed nothing.
+were slower than flat ones, and max-autotune was not clearly faster.
 """
 
 import concurrent.futures
@@ -16,7 +16,7 @@ import inference
 import networks
 import torch_networks
 
-PREDICTIVE_BATCH = 1000
+PREDICTIVE_BATCH = 2000  # as fast as any size tried, within noise
 
 
 class Layout:

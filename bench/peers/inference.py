@@ -1,7 +1,10 @@
 """What the timed inference is, as plain data, and the same computed in NumPy and float64 to check the peers against."""
 
 import dataclasses
+import gzip
 import math
+import os
+import pathlib
 
 import numpy as np
 
@@ -22,6 +25,16 @@ HMC_IMAGES = 10_000
 LEAPFROG_STEPS = 10
 LEAPFROG_SIZE = 1e-4
 CHECKED_LEAPFROG_SIZE = 1e-2  # on the few images of a golden file
+
+
+def data(preset, count):
+    """Images (count, h, w, c) and labels (count): MNIST's test set for dense networks, noise for the others."""
+    if preset["preset"] != "mlp":
+        return networks.data(networks.image_shape(preset), count)
+    folder = pathlib.Path(os.environ["ONEBASIN_DATA"]) / "mnist"
+    images, labels = (gzip.decompress((folder / f"t10k-{kind}-ubyte.gz").read_bytes()) for kind in ("images-idx3", "labels-idx1"))
+    images = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 28, 28, 1)[:count]
+    return np.float32(images) / np.float32(255), np.frombuffer(labels, np.uint8, offset=8)[:count].astype(np.int64)
 
 
 def inverse_softplus(std):

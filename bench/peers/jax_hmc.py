@@ -22,7 +22,7 @@ def kernel(preset, images, labels, size):
 
 def case():
     preset = inference.HMC_PRESET
-    images, labels = networks.data(networks.image_shape(preset), inference.HMC_IMAGES)
+    images, labels = inference.data(preset, inference.HMC_IMAGES)
     hmc = kernel(preset, jnp.asarray(images), jnp.asarray(labels), inference.LEAPFROG_SIZE)
     advance = jax.jit(hmc.step)
     current = [jax.random.key(0), hmc.init(on_device(networks.initial_parameters(preset)))]

@@ -96,7 +96,7 @@ def two_at_once_case(network):
 
 
 def batch_of(preset):
-    return networks.data(networks.image_shape(preset), networks.GRADIENT_BATCH[preset["preset"]])
+    return inference.data(preset, networks.GRADIENT_BATCH[preset["preset"]])
 
 
 def predictive_of(preset, samples, draw):
@@ -121,7 +121,7 @@ def predictive_of(preset, samples, draw):
 def predictive_case(network, samples):
     preset = networks.PRESETS[network]
     start = inference.initial(preset)
-    images, _ = networks.data(networks.image_shape(preset), networks.LOGITS_IMAGES)
+    images, _ = inference.data(preset, networks.LOGITS_IMAGES)
     key = jax.random.key(0, impl=GENERATOR)
     mean, rho, images = on_device((start.mean, start.rho, images))
     predict = predictive_of(preset, samples, normals)

@@ -63,7 +63,7 @@ class Chain:
 
 def case(variant, threads):
     preset = inference.HMC_PRESET
-    data = networks.data(networks.image_shape(preset), inference.HMC_IMAGES)
+    data = inference.data(preset, inference.HMC_IMAGES)
     return Chain(preset, networks.initial_parameters(preset), *data, variant, threads).step
 
 

@@ -171,7 +171,7 @@ def batched_log_likelihood(preset, p, x, labels):
 
 
 def batch_of(preset, variant):
-    images, labels = networks.data(networks.image_shape(preset), networks.GRADIENT_BATCH[preset["preset"]])
+    images, labels = inference.data(preset, networks.GRADIENT_BATCH[preset["preset"]])
     return torch_networks.images_from(preset, images, torch_networks.memory_format(variant)), torch.from_numpy(labels)
 
 
@@ -226,7 +226,7 @@ class Predictive:
 def predictive_case(network, samples, variant, threads):
     preset = networks.PRESETS[network]
     start = inference.initial(preset)
-    images, _ = networks.data(networks.image_shape(preset), networks.LOGITS_IMAGES)
+    images, _ = inference.data(preset, networks.LOGITS_IMAGES)
     predictive = Predictive(preset, start.mean, start.rho, images, variant, threads)
     return lambda: predictive.probabilities(samples)
 

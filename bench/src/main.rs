@@ -1,5 +1,6 @@
 //! Our side of `bench/run`: reads `CASE REPS` lines, answers each with the milliseconds of REPS timed calls.
 
+mod inference;
 mod networks;
 mod peak;
 mod products;
@@ -54,12 +55,16 @@ fn answer(line: &str, threads: usize, cases: &mut HashMap<String, Case>) -> Resu
     Ok(format!("ms={}{flop}", times.join(",")))
 }
 
-/// `peak`, `normals`, product/kind/library, network/gradient or network/logits.
+/// `peak`, `normals`, `hmc`, product/kind/library, or network/ and one of gradient, logits, vi, vi-two, predictive.
 fn build(name: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
     match name.split('/').collect::<Vec<_>>()[..] {
         ["peak"] => peak::case(threads),
         ["normals"] => Ok(networks::normals()),
         ["product", kind, library] => products::case(kind, library, threads),
+        [network, "vi"] => inference::vi(network, threads),
+        [network, "vi-two"] => inference::vi_two(network),
+        [network, "predictive"] => inference::predictive(network, threads),
+        ["hmc"] => inference::hmc(threads),
         [network, "gradient"] => networks::gradient(network, threads),
         [network, "logits"] => networks::logits(network, threads),
         _ => Err(format!("there is no case `{name}`").into()),

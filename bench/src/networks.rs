@@ -61,7 +61,7 @@ pub(crate) fn normals() -> Case {
     Case { flop: None, call }
 }
 
-fn preset(network: &str) -> Result<Preset, Box<dyn Error>> {
+pub(crate) fn preset(network: &str) -> Result<Preset, Box<dyn Error>> {
     let resnet = |normalisation| {
         Preset::Resnet(ResNet {
             input: Shape { height: 32, width: 32, channels: 3 },

@@ -1,0 +1,159 @@
+//! The inference that is timed, settings as in `peers/inference.py`; the networks of dense layers read MNIST.
+
+use crate::Case;
+use crate::networks::preset;
+use onebasin::arch::Arch;
+use onebasin::arch::Mlp;
+use onebasin::arch::Preset;
+use onebasin::data;
+use onebasin::data::Dataset;
+use onebasin::data::Examples;
+use onebasin::data::Scaling;
+use onebasin::data::Split;
+use onebasin::data::Standardisation;
+use onebasin::infer::Hmc;
+use onebasin::infer::HmcConfig;
+use onebasin::infer::Inference;
+use onebasin::infer::Optimise;
+use onebasin::infer::Optimiser;
+use onebasin::infer::Prior;
+use onebasin::infer::Problem;
+use onebasin::infer::Schedule;
+use onebasin::infer::Vi;
+use onebasin::infer::ViConfig;
+use onebasin::kernels::Team;
+use onebasin::net::Likelihood;
+use onebasin::params::Params;
+use onebasin::posterior::Gaussian;
+use onebasin::posterior::Posterior;
+use onebasin::posterior::Predictor;
+use onebasin::rng::Stream;
+use rand_chacha::rand_core::Rng;
+use std::error::Error;
+use std::hint::black_box;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+const SAMPLES: usize = 128;
+
+/// One step of variational inference: the batch, the draw, the gradient, Adam; and now and then what is logged.
+pub(crate) fn vi(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
+    let mut training = Training::new(network, 0, threads)?;
+    let call = move || {
+        training.step();
+        Ok(())
+    };
+    Ok(Case { flop: None, call: Box::new(call) })
+}
+
+/// One step of each of two trainings, side by side on a thread each.
+pub(crate) fn vi_two(network: &str) -> Result<Case, Box<dyn Error>> {
+    let trainings = [Training::new(network, 0, 1)?, Training::new(network, 1, 1)?].map(Mutex::new);
+    let team = Team::new(2)?;
+    let call = move || {
+        team.for_each(2, |index| trainings[index].lock().expect("no training panicked").step());
+        Ok(())
+    };
+    Ok(Case { flop: None, call: Box::new(call) })
+}
+
+struct Training {
+    vi: Vi,
+}
+
+impl Training {
+    fn new(network: &str, seed: u64, threads: usize) -> Result<Self, Box<dyn Error>> {
+        let preset = preset(network)?;
+        let batch = if matches!(preset, Preset::Mlp(_)) { 500 } else { 128 };
+        let config = ViConfig {
+            optimise: Optimise {
+                epochs: 1e6,
+                batch,
+                optimiser: Optimiser::Adam,
+                rate: 1e-3,
+                momentum: 0.0,
+                schedule: Schedule::Constant,
+                warmup: 0.0,
+            },
+            std: 0.01,
+            samples: 1,
+        };
+        Ok(Self { vi: Vi::new(config, &problem(preset, Split::Train, 0.01)?, seed, threads)? })
+    }
+
+    fn step(&mut self) {
+        self.vi.step();
+        if self.vi.done().is_multiple_of(self.vi.log_every()) {
+            black_box(self.vi.info());
+        }
+    }
+}
+
+/// The mean predictive probabilities of 128 draws on the 10,000 test images.
+pub(crate) fn predictive(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
+    let problem = problem(preset(network)?, Split::Test, 0.01)?;
+    let layout = problem.arch.layout();
+    let std = Params::from_values(layout, vec![0.01; layout.len()])?;
+    let posterior = Posterior::Gaussian(Gaussian::new(problem.arch.initialise(0), std)?);
+    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, threads)?;
+    let call = move || {
+        let mut go_on = |_, _| ControlFlow::Continue(());
+        black_box(predictor.mean(&posterior, &problem.training, SAMPLES, 0, &mut go_on)?);
+        Ok(())
+    };
+    Ok(Case { flop: None, call: Box::new(call) })
+}
+
+/// One trajectory of ten leapfrog steps over 10,000 images, and its decision.
+pub(crate) fn hmc(threads: usize) -> Result<Case, Box<dyn Error>> {
+    let Preset::Mlp(mlp) = preset("mlp")? else { return Err("the MLP is not one".into()) };
+    let problem = problem(Preset::Mlp(Mlp { hidden: vec![512], ..mlp }), Split::Test, 1.0)?;
+    let config = HmcConfig {
+        chains: 1,
+        burn_in: 0,
+        samples: 1_000_000,
+        thin: 1,
+        // Nine steps and a half, rounded up.
+        trajectory: Some(9.5e-4),
+        jitter: 0.0,
+        step: Some(1e-4),
+        acceptance: 0.8,
+        most_steps: 10,
+    };
+    let mut hmc = Hmc::new(config, &problem, 0, threads, None)?;
+    let call = move || {
+        hmc.step();
+        Ok(())
+    };
+    Ok(Case { flop: None, call: Box::new(call) })
+}
+
+/// Dense networks learn from MNIST, the others from noise.
+fn problem(preset: Preset, split: Split, variance: f64) -> Result<Problem, Box<dyn Error>> {
+    let arch = Arch::new(preset)?;
+    let dataset = if matches!(arch.preset(), Preset::Mlp(_)) { mnist(split)? } else { noise(&arch)? };
+    let standardisation = Standardisation::of(Scaling::Unit, &dataset);
+    Ok(Problem {
+        training: Arc::new(Examples::new(dataset, standardisation)?),
+        arch,
+        likelihood: Likelihood::Softmax,
+        prior: Prior { variance, scaling: onebasin::infer::Scaling::One },
+        temperature: 1.0,
+    })
+}
+
+fn mnist(split: Split) -> Result<Dataset, Box<dyn Error>> {
+    let folder = std::env::var_os("ONEBASIN_DATA").ok_or("set ONEBASIN_DATA to the folder that has MNIST")?;
+    Ok(data::load("mnist", split, &PathBuf::from(folder))?)
+}
+
+/// Bytes of a generator, as many images as make no difference to a larger number.
+fn noise(arch: &Arch) -> Result<Dataset, Box<dyn Error>> {
+    let count = 6_000;
+    let mut pixels = vec![0; count * arch.input().len()];
+    Stream::new(0, "images", 0).generator().fill_bytes(&mut pixels);
+    let labels = (0..10).cycle().take(count).collect();
+    Ok(Dataset::new("noise", arch.input(), arch.classes(), 255, pixels, labels)?)
+}

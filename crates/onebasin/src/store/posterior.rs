@@ -10,6 +10,7 @@ use super::tensors::put_floats;
 use crate::arch::Arch;
 use crate::arch::Preset;
 use crate::data::Standardisation;
+use crate::error::Error;
 use crate::error::Result;
 use crate::net::Likelihood;
 use crate::params::Layout;
@@ -98,9 +99,20 @@ impl StoredPosterior {
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = Bytes::read(path)?;
         let Metadata { kind, provenance } = bytes.metadata()?;
-        let arch = Arch::new(provenance.arch.clone())?;
+        // Whatever a room above says is wrong is wrong with this file.
+        let damaged = |error: Error| bytes.unreadable(&error.to_string());
+        let arch = Arch::new(provenance.arch.clone()).map_err(damaged)?;
         let layout = arch.layout();
         let tensors = bytes.tensors()?;
+        // All shapes before anything is allocated: what the metadata name may be larger than any memory.
+        let (prefixes, leading): (&[&str], &[usize]) = match &kind {
+            Kind::Point => (&[""], &[]),
+            Kind::Gaussian => (&["mean/", "std/"], &[]),
+            Kind::Samples { samples, .. } => (&[""], &[*samples]),
+        };
+        for entry in prefixes.iter().flat_map(|prefix| entries(layout, prefix, leading)) {
+            bytes.raw(&tensors, &entry.name, entry.dtype, &entry.shape)?;
+        }
         let params = |prefix: &str| {
             let mut params = Params::zeros(layout);
             for tensor in layout.tensors() {
@@ -111,12 +123,8 @@ impl StoredPosterior {
         };
         let posterior = match kind {
             Kind::Point => Posterior::Point(params("")?),
-            Kind::Gaussian => Posterior::Gaussian(Gaussian::new(params("mean/")?, params("std/")?)?),
+            Kind::Gaussian => Posterior::Gaussian(Gaussian::new(params("mean/")?, params("std/")?).map_err(damaged)?),
             Kind::Samples { samples, chains } => {
-                // Before anything is allocated for them.
-                if let Some(entry) = entries(layout, "", &[samples]).first() {
-                    bytes.raw(&tensors, &entry.name, entry.dtype, &entry.shape)?;
-                }
                 let mut points = vec![Params::zeros(layout); samples];
                 for tensor in layout.tensors() {
                     let shape: Vec<usize> = [samples].iter().chain(tensor.shape()).copied().collect();
@@ -125,7 +133,7 @@ impl StoredPosterior {
                         point.values_mut()[tensor.range()].copy_from_slice(values);
                     }
                 }
-                Posterior::Samples(Samples::new(points, chains)?)
+                Posterior::Samples(Samples::new(points, chains).map_err(damaged)?)
             }
         };
         Ok(Self { posterior, provenance })

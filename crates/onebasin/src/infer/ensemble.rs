@@ -31,6 +31,17 @@ pub struct EnsembleConfig {
     pub optimise: Optimise,
 }
 
+impl EnsembleConfig {
+    /// Says what is wrong with the numbers.
+    pub fn check(&self) -> Result<()> {
+        self.optimise.check()?;
+        match self.members {
+            0 => Err(Error::Zero { what: "infer.members".to_owned() }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Members on their way up.
 #[derive(Debug)]
 pub struct Ensemble {
@@ -43,9 +54,7 @@ pub struct Ensemble {
 impl Ensemble {
     /// Each member begins at the initial values of a seed of its own.
     pub fn new(config: &EnsembleConfig, problem: &Problem, seed: u64, threads: usize) -> Result<Self> {
-        if config.members == 0 {
-            return Err(Error::Zero { what: "infer.members".to_owned() });
-        }
+        config.check()?;
         let inner = (threads / config.members).max(1);
         let members = (0..config.members).map(|member| {
             let config = MapConfig { optimise: config.optimise };

@@ -59,15 +59,21 @@ impl Problem {
     pub fn check(&self) -> Result<()> {
         self.likelihood.check()?;
         self.prior.check()?;
-        if !(self.temperature > 0.0 && self.temperature.is_finite()) {
-            return Err(Error::NotPositive { what: "temperature", value: self.temperature.to_string() });
-        }
+        check_temperature(self.temperature)?;
         self.training.check_fits(&self.arch)
     }
 
     fn net(&self, threads: usize) -> Result<Net> {
         Net::new(&self.arch, threads)?.with_likelihood(self.likelihood)
     }
+}
+
+/// Says whether a temperature is one.
+pub(crate) fn check_temperature(temperature: f64) -> Result<()> {
+    if temperature > 0.0 && temperature.is_finite() {
+        return Ok(());
+    }
+    Err(Error::NotPositive { what: "temperature", value: temperature.to_string() })
 }
 
 /// Which method, with its settings; in a configuration, `method` names it.
@@ -85,6 +91,16 @@ pub enum Method {
 }
 
 impl Method {
+    /// Says what is wrong with the numbers.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Map(config) => config.optimise.check(),
+            Self::Vi(config) => config.check(),
+            Self::Ensemble(config) => config.check(),
+            Self::Hmc(config) => config.check(),
+        }
+    }
+
     /// Begins an inference on `threads` threads; Markov chains may begin at points of a posterior.
     pub fn begin(
         &self,

@@ -14,6 +14,9 @@ const DECAY: f64 = 0.9;
 const SQUARE_DECAY: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
+/// Most values of the images of a batch: four gigabytes.
+const LARGEST_BATCH: usize = 1 << 30;
+
 /// How an objective is climbed. The objective is the log posterior (or its lower bound) divided by the number of
 /// training images, so that a rate means the same for every size of data set and batch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,21 +78,28 @@ pub(super) enum StepRule {
 impl Optimise {
     /// Says what is wrong with the numbers.
     pub fn check(&self) -> Result<()> {
-        for (what, value) in [("optimise.epochs", self.epochs), ("optimise.rate", self.rate)] {
+        for (what, value) in [("infer.optimise.epochs", self.epochs), ("infer.optimise.rate", self.rate)] {
             if !(value > 0.0 && value.is_finite()) {
                 return Err(Error::NotPositive { what, value: value.to_string() });
             }
+        }
+        if self.batch == 0 {
+            return Err(Error::Zero { what: "infer.optimise.batch".to_owned() });
         }
         let within = |what, value: f64, limit: f64, expected| {
             let inside = (0.0..limit).contains(&value);
             if inside { Ok(()) } else { Err(Error::OutOfRange { what, value: value.to_string(), expected }) }
         };
-        within("optimise.momentum", self.momentum, 1.0, "at least 0 and below 1")?;
-        within("optimise.warmup", self.warmup, self.epochs, "at least 0 and below optimise.epochs")
+        within("infer.optimise.momentum", self.momentum, 1.0, "at least 0 and below 1")?;
+        within("infer.optimise.warmup", self.warmup, self.epochs, "at least 0 and below infer.optimise.epochs")
     }
 
     /// The batches of a data set.
     pub(super) fn batches(&self, problem: &Problem, seed: u64) -> Result<Batches> {
+        let size = self.batch.saturating_mul(problem.arch.input().len());
+        if size > LARGEST_BATCH {
+            return Err(Error::TooLarge { what: "a batch (infer.optimise.batch)".to_owned(), size });
+        }
         Batches::new(problem.training.len(), self.batch, seed)
     }
 

@@ -53,6 +53,20 @@ fn default_samples() -> usize {
     1
 }
 
+impl ViConfig {
+    /// Says what is wrong with the numbers.
+    pub fn check(&self) -> Result<()> {
+        self.optimise.check()?;
+        if self.samples == 0 {
+            return Err(Error::Zero { what: "infer.samples".to_owned() });
+        }
+        if !(self.std > 0.0 && self.std.is_finite()) {
+            return Err(Error::NotPositive { what: "infer.std", value: self.std.to_string() });
+        }
+        Ok(())
+    }
+}
+
 /// A Gaussian on its way up.
 #[derive(Debug)]
 pub struct Vi {
@@ -79,13 +93,7 @@ impl Vi {
     /// Begins around the initial values of `seed`.
     pub fn new(config: ViConfig, problem: &Problem, seed: u64, threads: usize) -> Result<Self> {
         problem.check()?;
-        config.optimise.check()?;
-        if config.samples == 0 {
-            return Err(Error::Zero { what: "infer.samples".to_owned() });
-        }
-        if !(config.std > 0.0 && config.std.is_finite()) {
-            return Err(Error::NotPositive { what: "infer.std", value: config.std.to_string() });
-        }
+        config.check()?;
         let layout = problem.arch.layout();
         let zeros = || vec![0.0; layout.len()];
         let moments = || [zeros(), vec![0.0; config.optimise.second_len(layout.len())]];

@@ -79,6 +79,11 @@ impl HmcConfig {
         if let Some((what, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return Err(Error::Zero { what: (*what).to_owned() });
         }
+        let total = self.samples.checked_mul(self.thin).and_then(|kept| kept.checked_add(self.burn_in));
+        if total.is_none() {
+            let what = "infer.burn_in + infer.samples * infer.thin".to_owned();
+            return Err(Error::TooLarge { what, size: usize::MAX });
+        }
         for (what, value) in [("infer.trajectory", self.trajectory), ("infer.step", self.step)] {
             if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
                 return Err(Error::NotPositive { what, value: value.to_string() });

@@ -109,7 +109,7 @@ struct TrainArgs {
     /// Seconds between two checkpoints
     #[arg(long, value_name = "SECONDS", default_value = "30")]
     save_every: u64,
-    /// Remove what an earlier run with other settings left in the folder
+    /// Begin anew: remove what an earlier run left in the folder, whatever its settings
     #[arg(long)]
     force: bool,
 }

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::error::Result;
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
 
 /// The quality of predicted probabilities.
@@ -15,6 +16,7 @@ pub struct Quality {
     /// Part of the images whose most probable class is not their label.
     pub error: f64,
     /// Minus the mean logarithm of the probability of the label.
+    #[serde(deserialize_with = "null_is_nan")]
     pub nll: f64,
 }
 
@@ -47,6 +49,11 @@ impl Quality {
     }
 }
 
+/// A number as it is written in JSON, which has no NaN: a run that diverged must be readable, too.
+pub(crate) fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +66,8 @@ mod tests {
         let broken = Quality::of(&[f64::NAN, f64::NAN], &[0], 1).unwrap();
         assert_eq!(broken.error, 1.0);
         assert!(broken.nll.is_nan());
+        let read: Quality = serde_json::from_str(&serde_json::to_string(&broken).unwrap()).unwrap();
+        assert!(read.nll.is_nan() && read.error == 1.0);
         assert!(Quality::of(&[0.0, 1.0], &[0], 1).unwrap().nll.is_finite());
     }
 }

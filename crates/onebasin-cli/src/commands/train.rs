@@ -10,6 +10,7 @@ use onebasin::experiment::Files;
 use onebasin::experiment::Next;
 use onebasin::experiment::Outcome;
 use onebasin::experiment::Phase;
+use onebasin::experiment::Prepared;
 use onebasin::experiment::Progress;
 use onebasin::experiment::Record;
 use onebasin::experiment::Summary;
@@ -61,15 +62,26 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         Some(threads) => threads,
         None => std::thread::available_parallelism()?.get(),
     };
-    let files = Files::open(&settings.output, settings.force)?;
     let folder = settings.output.display();
-    if let Some(summary) = files.finished()? {
-        files.claim(&config)?;
-        printer.say(&format!("{folder} is finished already"));
-        return report(&summary, printer);
+    let earlier = Files::find(&settings.output)?;
+    if let Some(files) = earlier.as_ref().filter(|_| !settings.force) {
+        // Before anything that takes long.
+        if let Some(summary) = finished(files, &config)? {
+            printer.say(&format!("{folder} is finished already"));
+            return report(&summary, printer);
+        }
     }
     let signals = Signals::listen()?;
-    let train = Train::new(config, files, &settings.data, threads)?;
+    // Whatever is wrong with the settings or the data is found before the first file is written or removed.
+    let prepared = Prepared::new(config, &settings.data, threads)?;
+    let files = match earlier {
+        Some(files) => files,
+        None => Files::open(&settings.output)?,
+    };
+    if settings.force {
+        files.clear()?;
+    }
+    let train = Train::new(prepared, files)?;
     if train.resumed_at() > 0 {
         printer.say(&format!("continuing {folder} at step {} of {}", train.resumed_at(), train.total()));
     }
@@ -87,6 +99,17 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
             Ok(ExitStatus::Signal(signals.received()))
         }
     }
+}
+
+/// What came out of an earlier run of this configuration, if there was one and it came to its end.
+fn finished(files: &Files, config: &TrainConfig) -> anyhow::Result<Option<Summary>> {
+    files.check(config)?;
+    let summary = files.finished()?;
+    if summary.is_some() {
+        // It may have been killed before it did this itself.
+        files.tidy_up()?;
+    }
+    Ok(summary)
 }
 
 /// Prints what came out as a table.

@@ -1,7 +1,10 @@
 //! The configuration of a training run: TOML, with every unknown key an error.
 
 use crate::arch::Arch;
+use crate::arch::Cnn;
+use crate::arch::Mlp;
 use crate::arch::Preset;
+use crate::arch::ResNet;
 use crate::data;
 use crate::data::Dataset;
 use crate::data::Examples;
@@ -11,12 +14,19 @@ use crate::data::Standardisation;
 use crate::data::Subset;
 use crate::error::Error;
 use crate::error::Result;
+use crate::infer::EnsembleConfig;
+use crate::infer::HmcConfig;
+use crate::infer::MapConfig;
 use crate::infer::Method;
 use crate::infer::Prior;
 use crate::infer::Problem;
+use crate::infer::ViConfig;
+use crate::infer::check_temperature;
 use crate::net::Likelihood;
 use serde::Deserialize;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,17 +127,23 @@ impl TrainConfig {
     ///
     /// `name` is how the text is called in errors.
     pub fn from_toml(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
-        let unreadable = |reason: String| Error::Config { name: name.to_owned(), reason };
-        let mut table: toml::Table = toml::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        let unreadable = |error: toml::de::Error| Error::Config { name: name.to_owned(), reason: one_line(&error) };
+        let mut table: toml::Table = toml::from_str(text).map_err(|error| Error::Config {
+            name: name.to_owned(),
+            // With the line and a mark below it.
+            reason: error.to_string().trim_end().to_owned(),
+        })?;
         for text in overrides {
             apply(&mut table, text)?;
         }
-        if let Some(toml::Value::Table(arch)) = table.get("arch").cloned() {
-            table.insert("arch".to_owned(), toml::Value::Table(with_data(arch, &table)?));
+        // Before the network, which cannot be complete without it.
+        let data: DataPart = table.clone().try_into().map_err(unreadable)?;
+        let entry = data::catalogue::find(&data.data.name)?;
+        if let Some(toml::Value::Table(arch)) = table.get_mut("arch") {
+            arch.entry("input").or_insert_with(|| toml::Value::String(entry.shape.to_string()));
+            arch.entry("classes").or_insert(toml::Value::Integer(entry.classes as i64));
         }
-        // Through text once more: errors then name the line, even that of an override.
-        let whole = toml::to_string(&table).map_err(|error| unreadable(error.to_string()))?;
-        let config: Self = toml::from_str(&whole).map_err(|error| unreadable(error.to_string()))?;
+        let config: Self = table.clone().try_into().map_err(|error| unreadable(fault(&table).unwrap_or(error)))?;
         config.check()?;
         Ok(config)
     }
@@ -138,8 +154,14 @@ impl TrainConfig {
     }
 
     fn check(&self) -> Result<()> {
-        data::catalogue::find(&self.data.name)?;
         Arch::new(self.arch.clone())?;
+        check_temperature(self.temperature)?;
+        self.likelihood.check()?;
+        self.prior.check()?;
+        self.infer.check()?;
+        if self.start.is_some() && !matches!(self.infer, Method::Hmc(_)) {
+            return Err(Error::NoStart);
+        }
         if self.log.every == Some(0) {
             return Err(Error::Zero { what: "log.every".to_owned() });
         }
@@ -208,8 +230,9 @@ fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
         return Err(unreadable());
     }
     let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
-    let value = parsed.and_then(|mut table| table.remove("value"));
-    let value = value.unwrap_or_else(|| toml::Value::String(text[path.len() + 1..].trim().to_owned()));
+    // With a line break in it, it could be several settings.
+    let parsed = parsed.filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
+    let value = parsed.unwrap_or_else(|| toml::Value::String(value.trim().to_owned()));
     let mut inner = table;
     for key in parents {
         let entry = inner.entry((*key).to_owned()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
@@ -219,13 +242,37 @@ fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// An architecture's table with the shape and the classes of the data set, if it does not give its own.
-fn with_data(mut arch: toml::Table, whole: &toml::Table) -> Result<toml::Table> {
-    let name = whole.get("data").and_then(|data| data.get("name")).and_then(toml::Value::as_str);
-    if let Some(name) = name {
-        let entry = data::catalogue::find(name)?;
-        arch.entry("input").or_insert_with(|| toml::Value::String(entry.shape.to_string()));
-        arch.entry("classes").or_insert(toml::Value::Integer(entry.classes as i64));
+/// The part of a configuration that others depend on.
+#[derive(Deserialize)]
+struct DataPart {
+    data: DataConfig,
+}
+
+/// What is wrong inside `arch` or `infer`, if something is: serde reads a table whose tag chooses its type without
+/// remembering where it was, so it is read again as that type.
+fn fault(whole: &toml::Table) -> Option<toml::de::Error> {
+    fn read<T: DeserializeOwned>(name: &str, table: toml::Table) -> Option<toml::de::Error> {
+        let named = toml::Table::from_iter([(name.to_owned(), toml::Value::Table(table))]);
+        named.try_into::<BTreeMap<String, T>>().err()
     }
-    Ok(arch)
+    let tagged = |name: &str, tag: &str| {
+        let mut table = whole.get(name)?.as_table()?.clone();
+        let tag = table.remove(tag)?.as_str()?.to_owned();
+        match tag.as_str() {
+            "mlp" => read::<Mlp>(name, table),
+            "cnn" => read::<Cnn>(name, table),
+            "resnet" => read::<ResNet>(name, table),
+            "map" => read::<MapConfig>(name, table),
+            "vi" => read::<ViConfig>(name, table),
+            "ensemble" => read::<EnsembleConfig>(name, table),
+            "hmc" => read::<HmcConfig>(name, table),
+            _ => None,
+        }
+    };
+    tagged("arch", "preset").or_else(|| tagged("infer", "method"))
+}
+
+/// What is wrong, and in which setting.
+fn one_line(error: &toml::de::Error) -> String {
+    error.to_string().trim_end().replace('\n', " ")
 }

@@ -12,6 +12,7 @@ pub use run::Files;
 pub use train::Next;
 pub use train::Outcome;
 pub use train::Phase;
+pub use train::Prepared;
 pub use train::Progress;
 pub use train::Record;
 pub use train::Summary;

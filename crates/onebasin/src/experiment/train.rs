@@ -10,6 +10,7 @@ use crate::infer::Info;
 use crate::infer::Problem;
 use crate::infer::diagnostics;
 use crate::measure::Quality;
+use crate::measure::null_is_nan;
 use crate::posterior::Draws;
 use crate::posterior::Predictor;
 use crate::store::Checkpoint;
@@ -121,7 +122,7 @@ pub struct Summary {
     pub chains: Option<Convergence>,
 }
 
-/// How well chains agree on the probabilities of the classes of some test images.
+/// How well chains agree on the probabilities of the classes of some test images; null stands for NaN and infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Convergence {
     /// Test images looked at.
@@ -129,16 +130,51 @@ pub struct Convergence {
     /// Samples of each chain.
     pub samples: usize,
     /// The largest rank-normalised split-R-hat.
+    #[serde(deserialize_with = "null_is_nan")]
     pub max_rhat: f64,
     /// The median.
+    #[serde(deserialize_with = "null_is_nan")]
     pub median_rhat: f64,
     /// The smallest effective sample size.
+    #[serde(deserialize_with = "null_is_nan")]
     pub min_ess: f64,
     /// The median.
+    #[serde(deserialize_with = "null_is_nan")]
     pub median_ess: f64,
 }
 
-/// A run that is set up: data loaded, everything checked, an earlier attempt continued.
+/// A run of which everything is checked and loaded, and nothing written.
+#[derive(Debug)]
+pub struct Prepared {
+    config: TrainConfig,
+    problem: Problem,
+    test: Examples,
+    inference: Box<dyn Inference>,
+    predictor: Predictor,
+}
+
+impl Prepared {
+    /// Loads the data from the folder `data` and sets the inference up.
+    pub fn new(config: TrainConfig, data: &Path, threads: usize) -> Result<Self> {
+        if threads == 0 {
+            return Err(Error::Zero { what: "the number of threads".to_owned() });
+        }
+        let training = config.training(data)?;
+        let test = config.test(data, training.standardisation())?;
+        let problem = config.problem(training)?;
+        let start = config.start.as_deref().map(StoredPosterior::read).transpose()?;
+        let from = start.as_ref().map(|start| &start.posterior);
+        Ok(Self {
+            inference: config.infer.begin(&problem, config.seed, threads, from)?,
+            predictor: Predictor::new(&problem.arch, problem.likelihood, threads)?,
+            test,
+            problem,
+            config,
+        })
+    }
+}
+
+/// A run in its folder, where an earlier attempt is continued.
 #[derive(Debug)]
 pub struct Train {
     config: TrainConfig,
@@ -156,19 +192,14 @@ pub struct Train {
 }
 
 impl Train {
-    /// Sets a run up in a folder that this process holds.
-    pub fn new(config: TrainConfig, files: Files, data: &Path, threads: usize) -> Result<Self> {
-        let training = config.training(data)?;
-        let test = config.test(data, training.standardisation())?;
-        let problem = config.problem(training)?;
-        let start = config.start.as_deref().map(StoredPosterior::read).transpose()?;
-        let from = start.as_ref().map(|start| &start.posterior);
-        let mut inference = config.infer.begin(&problem, config.seed, threads, from)?;
-        // Only now is anything written.
+    /// Begins or continues in a folder that this process holds.
+    pub fn new(prepared: Prepared, files: Files) -> Result<Self> {
+        let Prepared { config, problem, test, mut inference, predictor } = prepared;
         files.claim(&config)?;
         let mut run = RunState::default();
         if let Some(checkpoint) = files.unfinished()? {
-            inference.restore(&checkpoint.state)?;
+            let damaged = |error: Error| Error::File { path: files.checkpoint(), reason: error.to_string() };
+            inference.restore(&checkpoint.state).map_err(damaged)?;
             run = checkpoint.run;
         }
         let layout = problem.arch.layout();
@@ -177,12 +208,12 @@ impl Train {
             chains => Some(SampleFiles::open(files.folder(), layout, chains, run.samples)?),
         };
         Ok(Self {
-            predictor: Predictor::new(&problem.arch, problem.likelihood, threads)?,
             log: files.open_log(run.log_bytes)?,
             log_bytes: run.log_bytes,
             resumed_at: inference.done(),
             last: run.last,
             mark: run.mark,
+            predictor,
             samples,
             inference,
             test,
@@ -308,15 +339,13 @@ impl Train {
     fn finish(mut self, watcher: &mut dyn Watcher) -> Result<Outcome> {
         // So that a stop or a crash from here on costs the evaluation only.
         self.save(watcher)?;
-        let mut stopped = false;
-        let mut samples = self.samples.take();
+        let samples = self.samples.take();
         let posterior = self.inference.posterior();
         let provenance = self.provenance();
         let quality = {
             let mut progress = |done: usize, total: usize| {
                 watcher.progress(Progress { phase: Phase::Evaluating, done: done as u64, total: total as u64 });
-                stopped = watcher.next() == Next::Stop;
-                if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if watcher.next() == Next::Stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let wanted = self.config.evaluate.samples;
             match (&posterior, &samples) {
@@ -327,7 +356,7 @@ impl Train {
         };
         let Some(test) = quality else { return Ok(Outcome::Stopped) };
         let chains = samples.as_ref().map(|samples| self.convergence(samples)).transpose()?;
-        match (posterior, &mut samples) {
+        match (posterior, &samples) {
             (Some(posterior), _) => StoredPosterior { posterior, provenance }.write(&self.files.posterior())?,
             (None, Some(samples)) => samples.gather(&self.files.posterior(), provenance)?,
             (None, None) => {}
@@ -344,10 +373,9 @@ impl Train {
             let text = serde_json::to_string_pretty(&summary).expect("a summary is plain data") + "\n";
             file.write_all(text.as_bytes()).map_err(|error| Error::file(&path, &error))
         })?;
+        // Windows removes no file that is open.
+        drop(samples);
         self.files.tidy_up()?;
-        if let Some(samples) = samples {
-            samples.remove()?;
-        }
         Ok(Outcome::Finished(summary))
     }
 

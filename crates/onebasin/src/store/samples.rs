@@ -21,6 +21,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 
+/// Name of a chain's file: this, its number, and the suffix.
+const PREFIX: &str = "chain";
+const SUFFIX: &str = ".samples";
+
 /// The files of a run's chains; a sample is its parameters in the order of the layout, little-endian f32.
 #[derive(Debug)]
 pub struct SampleFiles {
@@ -32,13 +36,15 @@ impl SampleFiles {
     /// Opens the files of `folder`, made if they are not there, and cuts each to `keep` samples.
     pub fn open(folder: &Path, layout: &Arc<Layout>, chains: usize, keep: u64) -> Result<Self> {
         let open = |chain: usize| {
-            let path = folder.join(format!("chain{chain}.samples"));
+            let path = folder.join(format!("{PREFIX}{chain}{SUFFIX}"));
             let opened = (|| {
                 let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
-                let len = keep * sample_bytes(layout);
-                if file.metadata()?.len() < len {
+                // The number comes from a file, so it may be anything.
+                let found = file.metadata()?.len();
+                let len = keep.checked_mul(sample_bytes(layout)).filter(|len| *len <= found);
+                let Some(len) = len else {
                     return Err(std::io::Error::other(format!("it has fewer than the {keep} samples that were saved")));
-                }
+                };
                 file.set_len(len)?;
                 file.seek(SeekFrom::End(0))?;
                 Ok(file)
@@ -114,11 +120,16 @@ impl SampleFiles {
         })
     }
 
-    /// Removes the files, after [`Self::gather`].
-    pub fn remove(self) -> Result<()> {
-        for (path, file) in self.chains {
-            drop(file);
-            std::fs::remove_file(&path).map_err(|error| Error::file(&path, &error))?;
+    /// Removes all such files of a folder, whichever run they belong to.
+    pub fn remove(folder: &Path) -> Result<()> {
+        let unreadable = |error: std::io::Error| Error::file(folder, &error);
+        for entry in folder.read_dir().map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let number = name.strip_prefix(PREFIX).and_then(|name| name.strip_suffix(SUFFIX));
+            if number.is_some_and(|number| number.parse::<usize>().is_ok()) {
+                std::fs::remove_file(&path).map_err(|error| Error::file(&path, &error))?;
+            }
         }
         Ok(())
     }

@@ -122,6 +122,56 @@ fn help_of_each_preset() {
 }
 
 #[test]
+fn help_of_train() {
+    assert_snapshot!(onebasin("train --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
+
+        Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole
+        configuration into one folder. A run that was stopped or killed is continued by the same command,
+        with the same result.
+
+        Exit codes: 0 finished, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (state saved).
+
+        Usage: onebasin train [OPTIONS] <CONFIG.toml>
+
+        Arguments:
+          <CONFIG.toml>
+                  The configuration; see experiments/ for examples
+
+        Options:
+              --set <A.B=C>
+                  Change one setting of the configuration; may be given several times
+
+          -o, --output <DIR>
+                  The folder of the run [default: runs/ and the name of the configuration]
+
+              --data <DIR>
+                  Folder of the data sets [default: `onebasin` in the platform's folder for data]
+
+                  [env: ONEBASIN_DATA]
+
+              --threads <N>
+                  Number of threads, which does not change the result [default: one for each core]
+
+              --save-every <SECONDS>
+                  Seconds between two checkpoints
+
+                  [default: 30]
+
+              --force
+                  Begin anew: remove what an earlier run left in the folder, whatever its settings
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Example:
+          onebasin train experiments/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits
+    ");
+}
+
+#[test]
 fn an_mlp_as_text() {
     assert_snapshot!(onebasin("arch mlp --input 8x8x1 --classes 3 --hidden 32,16"), @r"
         exit code: 0

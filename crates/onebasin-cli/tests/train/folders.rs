@@ -1,0 +1,169 @@
+//! The folder of a run: finished, taken, of another run, not a folder, not writable, and on a full disk.
+
+use crate::harness::HMC;
+use crate::harness::Place;
+use crate::harness::VI;
+use crate::harness::has_content;
+use crate::harness::wait_until;
+use std::fs;
+
+#[test]
+fn a_finished_run_says_so_and_stays_as_it_is() {
+    let place = Place::new(VI);
+    let first = place.finish("run", &[]);
+    let before = place.contents("run");
+    let again = place.finish("run", &[]);
+    assert!(again.stderr.contains("is finished already"), "{}", again.stderr);
+    assert_eq!(again.stdout, first.stdout);
+    assert_eq!(place.contents("run"), before);
+    // Not even with data that are gone, or other threads.
+    place.finish("run", &["--data", "nowhere", "--threads", "2", "--save-every", "1"]);
+    assert_eq!(place.contents("run"), before);
+}
+
+/// As after a kill between the last file that is written and the first that is removed.
+#[test]
+fn what_a_killed_run_did_not_remove_is_removed_by_the_next() {
+    let place = Place::new(HMC);
+    place.finish("run", &[]);
+    let before = place.contents("run");
+    for name in ["checkpoint.safetensors", "chain0.samples", "chain1.samples"] {
+        fs::write(place.path("run").join(name), "remains").unwrap();
+    }
+    place.finish("run", &[]);
+    assert_eq!(place.contents("run"), before);
+}
+
+#[test]
+fn other_settings_are_refused_by_name_and_change_nothing() {
+    let place = Place::new(VI);
+    place.finish("run", &[]);
+    let before = place.contents("run");
+    for (setting, said) in [
+        ("infer.optimise.rate=0.02", "`infer.optimise.rate = 0.01` there, `infer.optimise.rate = 0.02` now"),
+        ("seed=1", "`seed = 0` there, `seed = 1` now"),
+        ("evaluate.samples=2", "`evaluate.samples = 16` there, `evaluate.samples = 2` now"),
+        ("arch.hidden=[8, 8]", "`arch.hidden = [8]` there, `arch.hidden = [8, 8]` now"),
+        (r#"data.subsets=["first:9"]"#, r#"`data.subsets = []` there, `data.subsets = ["first:9"]` now"#),
+        ("likelihood.gaussian.variance=1.0", "`likelihood = \"softmax\"` there, no `likelihood` now"),
+    ] {
+        let ended = place.train("run", &["--set", setting]);
+        assert_eq!(ended.code, Some(2), "{setting}");
+        let file = place.path("run").join("config.toml");
+        assert!(ended.stderr.contains(&format!("{}: an earlier run", file.display())), "{}", ended.stderr);
+        assert!(ended.stderr.contains(said) && ended.stderr.contains("--force"), "{}", ended.stderr);
+        assert_eq!(place.contents("run"), before, "{setting}");
+    }
+}
+
+#[test]
+fn force_begins_anew_and_leaves_nothing_of_the_earlier_run() {
+    let place = Place::new(HMC);
+    place.finish("run", &[]);
+    for remains in ["chain0.samples", "chain17.samples", "checkpoint.safetensors"] {
+        fs::write(place.path("run").join(remains), "remains").unwrap();
+    }
+    fs::write(place.config(), format!("{}{VI}", crate::harness::COMMON)).unwrap();
+    place.finish("run", &["--force"]);
+    place.finish("fresh", &[]);
+    place.assert_same("run", "fresh");
+    assert_eq!(place.names("run").len(), place.names("fresh").len(), "{:?}", place.names("run"));
+    assert_eq!(crate::events::scalars(&place.path("run")), crate::events::scalars(&place.path("fresh")));
+}
+
+#[test]
+fn force_with_a_mistake_removes_nothing() {
+    let place = Place::new(VI);
+    place.finish("run", &[]);
+    let before = place.contents("run");
+    for mistake in [
+        &["--set", "infer.optimise.rate=-1.0"][..],
+        &["--set", r#"data.name="mnist""#, "--data", "nowhere"],
+        &["--set", r#"data.subsets=["first:1000000"]"#],
+        &["--threads", "0"],
+    ] {
+        assert_eq!(place.train("run", &[mistake, &["--force"]].concat()).code, Some(2), "{mistake:?}");
+        assert_eq!(place.contents("run"), before, "{mistake:?}");
+    }
+}
+
+#[test]
+fn a_second_process_in_the_same_folder_is_refused() {
+    let place = Place::new(VI);
+    let endless = ["--set", "infer.optimise.epochs=1e9"];
+    let mut first = place.start("run", &endless);
+    wait_until("it writes its log", || has_content(&place.path("run").join("metrics.jsonl")));
+    for arguments in [&endless[..], &["--set", "seed=1"], &["--force"]] {
+        let second = place.train("run", arguments);
+        assert_eq!(second.code, Some(2), "{arguments:?}: {}", second.stderr);
+        let said = format!("{}: another process is training here", place.path("run").display());
+        assert!(second.stderr.contains(&said), "{}", second.stderr);
+    }
+    assert!(!first.is_over(), "the first goes on");
+    first.kill();
+}
+
+#[test]
+fn a_damaged_state_is_refused_by_name_and_kept() {
+    let place = Place::new(VI);
+    let running = place.start("run", &["--save-every", "0", "--set", "infer.optimise.epochs=1e9"]);
+    let state = place.path("run").join("checkpoint.safetensors");
+    wait_until("it saves", || has_content(&state));
+    running.kill();
+    let whole = fs::read(&state).unwrap();
+    for damaged in [&whole[..whole.len() / 2], b"", b"nonsense"] {
+        fs::write(&state, damaged).unwrap();
+        let ended = place.train("run", &["--set", "infer.optimise.epochs=1e9"]);
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.stderr.contains(state.to_str().unwrap()), "{}", ended.stderr);
+        assert_eq!(fs::read(&state).unwrap(), damaged);
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_a_folder_is_an_error() {
+    let place = Place::new(VI);
+    fs::write(place.path("file"), "precious").unwrap();
+    for output in ["file", "file/below"] {
+        let ended = place.train(output, &[]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains(place.path(output).to_str().unwrap()), "{}", ended.stderr);
+    }
+    assert_eq!(fs::read(place.path("file")).unwrap(), b"precious");
+}
+
+/// Not even the superuser can write to /proc.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_unwritable_output_is_an_error() {
+    let ended = Place::new(VI).train("/proc/onebasin", &[]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("/proc/onebasin"), "{}", ended.stderr);
+}
+
+/// A limit to the size of files, with its signal ignored, is to a process what a full disk is: writes fail.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_an_error_that_names_the_file_and_costs_no_state() {
+    use crate::harness::Ended;
+    use std::process::Command;
+
+    let place = Place::new(VI);
+    place.finish("whole", &[]);
+    let limited = |blocks: usize, arguments: &[&str]| {
+        let command = place.command("full", arguments);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"")]);
+        shell.arg(command.get_program()).args(command.get_args()).env_clear();
+        Ended::from(shell.output().unwrap())
+    };
+    // In blocks of 512 bytes: for the configuration but not the state; for the log but not all of it.
+    for blocks in [2, 4] {
+        let ended = limited(blocks, &["--save-every", "0"]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains(place.path("full").to_str().unwrap()), "{}", ended.stderr);
+        assert!(!place.names("full").iter().any(|name| name.contains(".tmp")), "{:?}", place.names("full"));
+    }
+    place.finish("full", &[]);
+    place.assert_same("whole", "full");
+}

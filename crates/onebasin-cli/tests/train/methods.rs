@@ -1,0 +1,212 @@
+//! Every method runs to its end, leaves what it should, and does not depend on the number of threads.
+
+use crate::events::scalars;
+use crate::harness::ENSEMBLE;
+use crate::harness::HMC;
+use crate::harness::Place;
+use crate::harness::VI;
+use onebasin::posterior::Posterior;
+use onebasin::store::StoredPosterior;
+
+const MAP: &str = r#"
+    [infer]
+    method = "map"
+    optimise = { epochs = 30, batch = 40, rate = 1e-2 }
+"#;
+
+const MAP_BY_SGD: &str = r#"
+    every = 10
+    [log]
+    every = 7
+    [infer]
+    method = "map"
+    [infer.optimise]
+    optimiser = "sgd"
+    schedule = "cosine"
+    momentum = 0.8
+    warmup = 2.5
+    epochs = 30
+    batch = 64
+    rate = 0.1
+"#;
+
+const VI_BY_ONE: &str = r#"
+    [infer]
+    method = "vi"
+    std = 0.02
+    optimise = { epochs = 200, batch = 100, rate = 1e-2 }
+"#;
+
+/// What a run must come to.
+struct Expected {
+    steps: u64,
+    /// Points of the posterior averaged.
+    averaged: u64,
+    /// A number that the method writes down.
+    measure: &'static str,
+    /// Whether the posterior is of the right kind.
+    kind: fn(&Posterior) -> bool,
+}
+
+/// Runs a configuration to its end and looks at all that it left.
+fn check(place: &Place, expected: &Expected) {
+    let ended = place.finish("run", &[]);
+    for word in ["measure", "steps", "test accuracy", expected.measure] {
+        assert!(ended.stdout.contains(word), "{word} in {}", ended.stdout);
+    }
+    let (events, others): (Vec<String>, Vec<String>) =
+        place.names("run").into_iter().partition(|name| name.starts_with("events.out.tfevents."));
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert_eq!(others, ["config.toml", "lock", "metrics.jsonl", "posterior.safetensors", "result.json"]);
+
+    let result = place.result("run");
+    let test = &result["test"];
+    assert_eq!(result["steps"], expected.steps);
+    assert_eq!((&test["images"], &test["samples"]), (&100.into(), &expected.averaged.into()));
+    // Four classes: guessing errs on three of four, and costs ln 4.
+    let (error, nll) = (test["error"].as_f64().unwrap(), test["nll"].as_f64().unwrap());
+    assert!(error < 0.5 && nll < 4f64.ln(), "{result}");
+    assert!(result["training"][expected.measure].is_number(), "{result}");
+
+    let stored = StoredPosterior::read(&place.path("run").join("posterior.safetensors")).unwrap();
+    assert!((expected.kind)(&stored.posterior), "{:?}", stored.posterior);
+    assert_eq!(stored.provenance.data, "synthetic");
+    assert_eq!(stored.provenance.config["arch"]["hidden"][0], 8);
+    check_log(place, expected.steps);
+}
+
+/// Every line has a step and an epoch, neither ever goes back, the last step is there, and TensorBoard has the same numbers.
+fn check_log(place: &Place, steps: u64) {
+    let metrics = place.metrics("run");
+    let steps_of: Vec<u64> = metrics.iter().map(|line| line["step"].as_u64().unwrap()).collect();
+    assert!(metrics.iter().map(|line| line["epoch"].as_f64().unwrap()).is_sorted());
+    assert!(steps_of.is_sorted());
+    assert_eq!(steps_of.last(), Some(&steps));
+    let logged: Vec<(u64, String)> = metrics
+        .iter()
+        .zip(&steps_of)
+        .flat_map(|(line, step)| {
+            let names = line.as_object().unwrap().keys().filter(|name| !["step", "epoch"].contains(&name.as_str()));
+            names.map(|name| (*step, name.clone())).collect::<Vec<_>>()
+        })
+        .collect();
+    let mut shown: Vec<(u64, String)> =
+        scalars(&place.path("run")).into_iter().map(|scalar| (scalar.step, scalar.tag)).collect();
+    let mut logged_sorted = logged.clone();
+    logged_sorted.sort();
+    shown.sort();
+    assert_eq!(shown, logged_sorted);
+    logged_sorted.dedup();
+    assert_eq!(logged_sorted.len(), logged.len(), "no number of a step is there twice");
+}
+
+fn is_point(posterior: &Posterior) -> bool {
+    matches!(posterior, Posterior::Point(_))
+}
+
+fn is_gaussian(posterior: &Posterior) -> bool {
+    matches!(posterior, Posterior::Gaussian(gaussian) if gaussian.std().values().iter().all(|std| *std > 0.0))
+}
+
+#[test]
+fn the_most_probable_point_by_adam() {
+    check(&Place::new(MAP), &Expected { steps: 300, averaged: 1, measure: "log_prior", kind: is_point });
+}
+
+#[test]
+fn the_most_probable_point_by_gradient_ascent_with_warmup_and_cosine() {
+    let place = Place::new(MAP_BY_SGD);
+    check(&place, &Expected { steps: 188, averaged: 1, measure: "rate", kind: is_point });
+    let metrics = place.metrics("run");
+    let rates: Vec<f64> = metrics.iter().filter_map(|line| line["rate"].as_f64()).collect();
+    let highest = rates.iter().copied().fold(0.0, f64::max);
+    assert!(rates[0] < 0.9 * highest && highest <= 0.1 && rates[rates.len() - 1] < 1e-3, "{rates:?}");
+    let evaluated =
+        metrics.iter().filter(|line| line["test_nll"].is_number()).map(|line| line["step"].as_u64().unwrap());
+    // Every ten epochs of 6.25 steps, but not at the end, which has an evaluation of its own.
+    assert_eq!(evaluated.collect::<Vec<_>>(), [63, 125, 188][..2]);
+}
+
+#[test]
+fn variational_inference_with_one_draw() {
+    check(&Place::new(VI_BY_ONE), &Expected { steps: 800, averaged: 16, measure: "elbo", kind: is_gaussian });
+}
+
+#[test]
+fn variational_inference_with_several_draws() {
+    let place = Place::new(&VI_BY_ONE.replace("std = 0.02", "samples = 3"));
+    check(&place, &Expected { steps: 800, averaged: 16, measure: "elbo", kind: is_gaussian });
+}
+
+#[test]
+fn an_ensemble() {
+    let three = |posterior: &Posterior| matches!(posterior, Posterior::Samples(samples) if (samples.points().len(), samples.chains()) == (3, 3));
+    check(&Place::new(ENSEMBLE), &Expected { steps: 40, averaged: 3, measure: "nll", kind: three });
+}
+
+#[test]
+fn chains_yield_their_samples_and_whether_they_agree() {
+    let thirty = |posterior: &Posterior| matches!(posterior, Posterior::Samples(samples) if (samples.points().len(), samples.chains()) == (30, 2));
+    let place = Place::new(HMC);
+    check(&place, &Expected { steps: 40, averaged: 16, measure: "acceptance", kind: thirty });
+    let chains = &place.result("run")["chains"];
+    assert_eq!((&chains["samples"], &chains["images"]), (&15.into(), &100.into()));
+    for name in ["max_rhat", "median_rhat", "min_ess", "median_ess"] {
+        assert!(chains[name].as_f64().unwrap() > 0.0, "{chains}");
+    }
+}
+
+#[test]
+fn chains_can_begin_at_a_posterior() {
+    let elsewhere = Place::new(MAP);
+    elsewhere.finish("run", &[]);
+    let start = format!("start={}", elsewhere.path("run").join("posterior.safetensors").display());
+    // So short that they stay where they begin.
+    let place = Place::new(&format!("{HMC}\n    trajectory = 1e-4\n    step = 1e-4\n"));
+    place.finish("warm", &["--set", &start]);
+    place.finish("cold", &[]);
+    let first = |name| place.metrics(name)[0]["nll"].as_f64().unwrap();
+    let reached = elsewhere.result("run")["training"]["nll"].as_f64().unwrap();
+    assert!((first("warm") - reached).abs() < 0.1, "{} and {reached}", first("warm"));
+    assert!(first("cold") > 1.0, "{}", first("cold"));
+}
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let cnn = MAP.replace("epochs = 30", "epochs = 3");
+    for (rest, network) in [(MAP_BY_SGD, ""), (VI, ""), (ENSEMBLE, ""), (HMC, ""), (&cnn, "cnn")] {
+        let place = Place::new(rest);
+        let network: &[&str] = match network {
+            "cnn" => &["--set", r#"arch={ preset = "cnn", stack = ["8", "max"] }"#],
+            _ => &[],
+        };
+        for threads in ["1", "2", "3"] {
+            place.finish(threads, &[network, &["--threads", threads]].concat());
+        }
+        place.assert_same("1", "2");
+        place.assert_same("1", "3");
+    }
+}
+
+/// A diverged run has numbers that JSON does not know; it must be finished, readable and still the same run.
+#[test]
+fn a_run_that_leaves_the_numbers_is_finished_like_any_other() {
+    for rest in [MAP.replace("rate = 1e-2", "rate = 1e30"), VI_BY_ONE.replace("rate = 1e-2", "rate = 1e30")] {
+        let place = Place::new(&rest);
+        place.finish("run", &[]);
+        assert!(place.result("run")["training"]["nll"].is_null(), "{}", place.result("run"));
+        assert!(place.result("run")["test"]["nll"].is_null(), "{}", place.result("run"));
+        let again = place.finish("run", &[]);
+        assert!(again.stderr.contains("is finished already"), "{}", again.stderr);
+        StoredPosterior::read(&place.path("run").join("posterior.safetensors")).unwrap();
+    }
+}
+
+#[test]
+fn chains_too_short_to_judge_are_finished_like_any_other() {
+    let place = Place::new(&HMC.replace("samples = 15", "samples = 1"));
+    place.finish("run", &[]);
+    assert!(place.result("run")["chains"]["max_rhat"].is_null());
+    let again = place.finish("run", &[]);
+    assert!(again.stderr.contains("is finished already"), "{}", again.stderr);
+}

@@ -1,0 +1,111 @@
+//! Posteriors and states come back as they were, to the last bit.
+
+use crate::checkpoint;
+use crate::odd_point;
+use crate::posteriors;
+use onebasin::params::Params;
+use onebasin::posterior::Posterior;
+use onebasin::store::Checkpoint;
+use onebasin::store::StoredPosterior;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// The bits of all points of a posterior.
+fn posterior_bits(posterior: &Posterior) -> Vec<Vec<u32>> {
+    let points: Vec<&Params> = match posterior {
+        Posterior::Point(point) => vec![point],
+        Posterior::Gaussian(gaussian) => vec![gaussian.mean(), gaussian.std()],
+        Posterior::Samples(samples) => samples.points().iter().collect(),
+    };
+    points.iter().map(|point| bits(point.values())).collect()
+}
+
+#[test]
+fn posteriors_come_back_bit_by_bit() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("posterior.safetensors");
+    for stored in posteriors() {
+        stored.write(&path).unwrap();
+        let read = StoredPosterior::read(&path).unwrap();
+        assert_eq!(posterior_bits(&read.posterior), posterior_bits(&stored.posterior));
+        assert_eq!(std::mem::discriminant(&read.posterior), std::mem::discriminant(&stored.posterior));
+        assert_eq!(read.provenance, stored.provenance);
+        if let (Posterior::Samples(read), Posterior::Samples(stored)) = (&read.posterior, &stored.posterior) {
+            assert_eq!(read.chains(), stored.chains());
+        }
+    }
+}
+
+#[test]
+fn the_same_posterior_is_the_same_file() {
+    let folder = TempDir::new().unwrap();
+    for stored in posteriors() {
+        let files = ["one", "other"].map(|name| {
+            stored.write(&folder.path().join(name)).unwrap();
+            std::fs::read(folder.path().join(name)).unwrap()
+        });
+        assert_eq!(files[0], files[1]);
+    }
+}
+
+#[test]
+fn a_state_comes_back_bit_by_bit() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let written = checkpoint();
+    written.write(&path).unwrap();
+    let read = Checkpoint::read(&path).unwrap();
+    assert_eq!(read.run, written.run);
+    assert!(read.state.vectors.keys().eq(written.state.vectors.keys()));
+    for (read, written) in read.state.vectors.values().zip(written.state.vectors.values()) {
+        assert_eq!(bits(read), bits(written));
+    }
+    let numbers = |checkpoint: &Checkpoint| -> Vec<(String, u64)> {
+        checkpoint.state.numbers.iter().map(|(name, number)| (name.clone(), number.to_bits())).collect()
+    };
+    assert_eq!(numbers(&read), numbers(&written));
+}
+
+#[test]
+fn an_empty_state_is_a_state() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let empty = Checkpoint { state: onebasin::infer::State::default(), run: onebasin::store::RunState::default() };
+    empty.write(&path).unwrap();
+    assert_eq!(Checkpoint::read(&path).unwrap(), empty);
+}
+
+#[test]
+fn values_begin_at_a_multiple_of_eight_bytes() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("posterior.safetensors");
+    for padding in 0..8 {
+        let mut stored = posteriors().remove(0);
+        stored.provenance.data = "x".repeat(padding);
+        stored.write(&path).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let header = u64::from_le_bytes(bytes[..8].try_into().unwrap());
+        assert_eq!(header % 8, 0);
+        assert_eq!(bytes.len() as u64, 8 + header + 4 * odd_point(0).values().len() as u64);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn any_values_come_back(values in prop::collection::vec(any::<u32>(), 43)) {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("posterior.safetensors");
+        let mut stored = posteriors().remove(0);
+        let point = odd_point(0);
+        let floats = values.iter().map(|bits| f32::from_bits(*bits)).collect();
+        stored.posterior = Posterior::Point(Params::from_values(point.layout(), floats).unwrap());
+        stored.write(&path).unwrap();
+        prop_assert_eq!(posterior_bits(&StoredPosterior::read(&path).unwrap().posterior), [values]);
+    }
+}

@@ -74,6 +74,29 @@ impl Kernel for Draw<'_> {
     }
 }
 
+/// Makes a draw of noise: value ← mean + std · value.
+#[derive(Debug)]
+pub struct Shift<'a> {
+    /// Standard normal numbers, then the draw.
+    pub values: &'a mut [f32],
+    /// As many.
+    pub mean: &'a [f32],
+    /// As many.
+    pub std: &'a [f32],
+}
+
+impl Kernel for Shift<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let len = self.values.len();
+        let (mean, std) = (&self.mean[..len], &self.std[..len]);
+        for i in 0..len {
+            self.values[i] = std[i].mul_add(self.values[i], mean[i]);
+        }
+    }
+}
+
 /// Sums of several draws' gradients: `sum += g` and `spread_sum += g · (θ − μ)`.
 #[derive(Debug)]
 pub struct SumGradients<'a> {

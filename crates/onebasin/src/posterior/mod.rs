@@ -7,8 +7,11 @@ pub use predict::SampleProbabilities;
 
 use crate::error::Error;
 use crate::error::Result;
+use crate::kernels::Isa;
+use crate::kernels::gaussian::Shift;
 use crate::params::Layout;
 use crate::params::Params;
+use crate::rng::BLOCK_LEN;
 use crate::rng::Stream;
 use std::sync::Arc;
 
@@ -101,10 +104,12 @@ impl Gaussian {
 
     /// Writes mean + std · ε, ε the normal numbers of `stream`.
     pub fn draw(&self, stream: Stream, out: &mut Params) {
-        let values = out.values_mut();
-        stream.fill_normal(values);
-        for ((value, mean), std) in values.iter_mut().zip(self.mean.values()).zip(self.std.values()) {
-            *value = std.mul_add(*value, *mean);
+        let isa = Isa::detect();
+        let parts = out.values_mut().chunks_mut(BLOCK_LEN).enumerate();
+        for (block, values) in parts {
+            stream.fill_normal_on(isa, block, values);
+            let range = block * BLOCK_LEN..block * BLOCK_LEN + values.len();
+            isa.run(Shift { values, mean: &self.mean.values()[range.clone()], std: &self.std.values()[range] });
         }
     }
 }

@@ -80,7 +80,7 @@ impl Training {
             std: 0.01,
             samples: 1,
         };
-        Ok(Self { vi: Vi::new(config, &problem(preset, Split::Train, 0.01)?, seed, threads)? })
+        Ok(Self { vi: Vi::new(&config, &problem(preset, Split::Train, 0.01)?, seed, threads)? })
     }
 
     fn step(&mut self) {

@@ -58,7 +58,7 @@ impl Ensemble {
         let inner = (threads / config.members).max(1);
         let members = (0..config.members).map(|member| {
             let config = MapConfig { optimise: config.optimise };
-            Ok(Mutex::new(Map::new(config, problem, member_seed(seed, member), inner)?))
+            Ok(Mutex::new(Map::new(&config, problem, member_seed(seed, member), inner)?))
         });
         Ok(Self {
             members: members.collect::<Result<_>>()?,
@@ -102,7 +102,7 @@ impl Inference for Ensemble {
         self.member(0).epoch()
     }
     fn log_every(&self) -> u64 {
-        super::map::LOG_EVERY / STRIDE
+        super::ascent::LOG_EVERY / STRIDE
     }
 
     fn info(&mut self) -> Info {

@@ -4,6 +4,7 @@
 //! saved as a [`State`] and continued from one with the same bits, watched through [`Info`].
 
 pub mod diagnostics;
+mod ascent;
 mod ensemble;
 mod hmc;
 mod map;
@@ -112,8 +113,8 @@ impl Method {
         Ok(match (self, from) {
             (Self::Hmc(config), from) => Box::new(Hmc::new(config.clone(), problem, seed, threads, from)?),
             (_, Some(_)) => return Err(Error::NoStart),
-            (Self::Map(config), None) => Box::new(Map::new(config.clone(), problem, seed, threads)?),
-            (Self::Vi(config), None) => Box::new(Vi::new(config.clone(), problem, seed, threads)?),
+            (Self::Map(config), None) => Box::new(Map::new(config, problem, seed, threads)?),
+            (Self::Vi(config), None) => Box::new(Vi::new(config, problem, seed, threads)?),
             (Self::Ensemble(config), None) => Box::new(Ensemble::new(config, problem, seed, threads)?),
         })
     }

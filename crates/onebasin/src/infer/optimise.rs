@@ -1,7 +1,5 @@
 //! The settings of stochastic optimisation: batches, epochs, the optimiser and its learning rate over time.
 
-use super::Problem;
-use crate::data::Batches;
 use crate::error::Error;
 use crate::error::Result;
 use crate::kernels::optimise::Adam;
@@ -13,9 +11,6 @@ use serde::Serialize;
 const DECAY: f64 = 0.9;
 const SQUARE_DECAY: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
-
-/// Most values of the images of a batch: four gigabytes.
-const LARGEST_BATCH: usize = 1 << 30;
 
 /// How an objective is climbed. The objective is the log posterior (or its lower bound) divided by the number of
 /// training images, so that a rate means the same for every size of data set and batch.
@@ -92,15 +87,6 @@ impl Optimise {
         };
         within("infer.optimise.momentum", self.momentum, 1.0, "at least 0 and below 1")?;
         within("infer.optimise.warmup", self.warmup, self.epochs, "at least 0 and below infer.optimise.epochs")
-    }
-
-    /// The batches of a data set.
-    pub(super) fn batches(&self, problem: &Problem, seed: u64) -> Result<Batches> {
-        let size = self.batch.saturating_mul(problem.arch.input().len());
-        if size > LARGEST_BATCH {
-            return Err(Error::TooLarge { what: "a batch (infer.optimise.batch)".to_owned(), size });
-        }
-        Batches::new(problem.training.len(), self.batch, seed)
     }
 
     /// Steps in one epoch; not a whole number in general.

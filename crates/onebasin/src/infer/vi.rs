@@ -2,15 +2,12 @@
 
 use super::Inference;
 use super::Info;
-use super::Mean;
 use super::Optimise;
 use super::Problem;
 use super::State;
-use super::map::CHECKED;
-use super::map::Feed;
-use super::map::LOG_EVERY;
+use super::ascent::Ascent;
+use super::ascent::LOG_EVERY;
 use super::optimise::StepRule;
-use super::prior::Pieces;
 use super::prior::Place;
 use crate::error::Error;
 use crate::error::Result;
@@ -22,7 +19,6 @@ use crate::kernels::gaussian::SumGradients;
 use crate::kernels::gaussian::SumMoments;
 use crate::kernels::math;
 use crate::kernels::optimise::Rule;
-use crate::net::Net;
 use crate::params::Params;
 use crate::posterior::Gaussian;
 use crate::posterior::Posterior;
@@ -70,28 +66,22 @@ impl ViConfig {
 /// A Gaussian on its way up.
 #[derive(Debug)]
 pub struct Vi {
-    config: ViConfig,
-    problem: Problem,
+    ascent: Ascent,
+    samples: usize,
     seed: u64,
-    net: Net,
-    pieces: Pieces,
-    feed: Feed,
     mean: Vec<f32>,
     /// The standard deviations are softplus of this.
     rho: Vec<f32>,
     mean_moments: [Vec<f32>; 2],
     rho_moments: [Vec<f32>; 2],
     point: Params,
-    gradient: Params,
     /// Sums of gradients and of gradients times distances from the mean; empty for a single sample.
     sums: [Vec<f32>; 2],
-    done: u64,
-    log_likelihood: Mean,
 }
 
 impl Vi {
     /// Begins around the initial values of `seed`.
-    pub fn new(config: ViConfig, problem: &Problem, seed: u64, threads: usize) -> Result<Self> {
+    pub fn new(config: &ViConfig, problem: &Problem, seed: u64, threads: usize) -> Result<Self> {
         problem.check()?;
         config.check()?;
         let layout = problem.arch.layout();
@@ -100,21 +90,15 @@ impl Vi {
         // The inverse of softplus, ln(eˢ − 1).
         let rho = config.std + (-(-config.std).exp_m1()).ln();
         let mut vi = Self {
-            net: problem.net(threads)?,
-            pieces: problem.prior.pieces(&problem.arch),
-            feed: Feed::new(config.optimise.batches(problem, seed)?, problem, config.optimise.batch),
+            ascent: Ascent::new(config.optimise, problem, seed, threads)?,
+            samples: config.samples,
+            seed,
             mean: problem.arch.initialise(seed).values().to_vec(),
             rho: vec![rho as f32; layout.len()],
             mean_moments: moments(),
             rho_moments: moments(),
             point: Params::zeros(layout),
-            gradient: Params::zeros(layout),
             sums: if config.samples > 1 { [zeros(), zeros()] } else { [Vec::new(), Vec::new()] },
-            done: 0,
-            log_likelihood: Mean::default(),
-            problem: problem.clone(),
-            seed,
-            config,
         };
         vi.draw(0);
         Ok(vi)
@@ -122,7 +106,7 @@ impl Vi {
 
     /// The Gaussian as it is now.
     pub fn gaussian(&self) -> Gaussian {
-        let layout = self.problem.arch.layout();
+        let layout = self.ascent.problem.arch.layout();
         let params = |values| Params::from_values(layout, values).expect("as many values as the layout has");
         let std = self.rho.iter().map(|rho| math::softplus(*rho)).collect();
         Gaussian::new(params(self.mean.clone()), params(std)).expect("softplus is never negative")
@@ -131,7 +115,7 @@ impl Vi {
     /// E[log p(θ)] of the prior minus E[log q(θ)]: what is added to the expected log-likelihood, at temperature one
     /// minus the Kullback-Leibler divergence.
     fn entropy_and_prior(&self) -> (f64, f64) {
-        let (isa, pieces) = (self.net.isa(), &self.pieces);
+        let (isa, pieces) = (self.ascent.net.isa(), &self.ascent.pieces);
         let (mut entropy, mut prior) = (0.0, 0.0);
         for (range, precision) in pieces.ranges.iter().zip(&pieces.precisions) {
             let (count, precision) = (range.len() as f64, f64::from(*precision));
@@ -145,9 +129,10 @@ impl Vi {
 
     /// Draws the point of `sample` of the next step.
     fn draw(&mut self, sample: usize) {
-        let noise = Noise::new(self.seed, &self.problem, self.done * self.config.samples as u64 + sample as u64);
-        let (isa, pieces, mean, rho) = (self.net.isa(), &self.pieces, &self.mean, &self.rho);
-        self.net.team().pieces(&pieces.ranges, [self.point.values_mut()], |index, [point]| {
+        let Ascent { problem, net, pieces, done, .. } = &self.ascent;
+        let noise = Noise::new(self.seed, problem, done * self.samples as u64 + sample as u64);
+        let (isa, mean, rho) = (net.isa(), &self.mean, &self.rho);
+        net.team().pieces(&pieces.ranges, [self.point.values_mut()], |index, [point]| {
             let range = pieces.ranges[index].clone();
             noise.draw(isa, pieces.places[index], &mean[range.clone()], &rho[range], point);
         });
@@ -155,35 +140,33 @@ impl Vi {
 
     /// Adds the last gradient to the sums.
     fn gather(&mut self, first: bool) {
-        let (isa, pieces) = (self.net.isa(), &self.pieces);
-        let (gradient, point, mean) = (self.gradient.values(), self.point.values(), &self.mean);
+        let Ascent { net, pieces, gradient, .. } = &self.ascent;
+        let (gradient, point, mean) = (gradient.values(), self.point.values(), &self.mean);
         let [sum, spread_sum] = &mut self.sums;
-        self.net.team().pieces(&pieces.ranges, [sum, spread_sum], |index, [sum, spread_sum]| {
+        net.team().pieces(&pieces.ranges, [sum, spread_sum], |index, [sum, spread_sum]| {
             let range = pieces.ranges[index].clone();
             if first {
                 sum.fill(0.0);
                 spread_sum.fill(0.0);
             }
             let (gradient, point) = (&gradient[range.clone()], &point[range.clone()]);
-            isa.run(SumGradients { sum, spread_sum, gradient, point, mean: &mean[range] });
+            net.isa().run(SumGradients { sum, spread_sum, gradient, point, mean: &mean[range] });
         });
     }
 
     /// Steps the Gaussian, and draws the first point of the step after it while each piece is still in the cache.
     fn ascend<R: Rule>(&mut self, rule: R) {
-        let Problem { temperature, training, .. } = &self.problem;
-        let images = training.len() as f64;
-        let drawn = (self.config.samples * self.config.optimise.batch) as f64;
-        let scale = (1.0 / (temperature * drawn)) as f32;
+        let Ascent { optimise, problem, net, pieces, gradient, done, .. } = &self.ascent;
+        let (temperature, images) = (problem.temperature, problem.training.len() as f64);
+        let scale = (1.0 / (temperature * (self.samples * optimise.batch) as f64)) as f32;
         let decay = (1.0 / (temperature * images)) as f32;
         let entropy = (1.0 / images) as f32;
-        let noise = Noise::new(self.seed, &self.problem, (self.done + 1) * self.config.samples as u64);
-        let (isa, pieces, gradient) = (self.net.isa(), &self.pieces, self.gradient.values());
+        let noise = Noise::new(self.seed, problem, (done + 1) * self.samples as u64);
+        let (isa, single, gradient) = (net.isa(), self.samples == 1, gradient.values());
         let [sum, spread_sum] = &self.sums;
         let ([first, second], [third, fourth]) = (&mut self.mean_moments, &mut self.rho_moments);
         let arrays = [&mut self.mean[..], &mut self.rho, self.point.values_mut(), first, second, third, fourth];
-        let single = self.config.samples == 1;
-        self.net.team().pieces(&pieces.ranges, arrays, |index, [mean, rho, point, first, second, third, fourth]| {
+        net.team().pieces(&pieces.ranges, arrays, |index, [mean, rho, point, first, second, third, fourth]| {
             let range = pieces.ranges[index].clone();
             let (gradient, spread) = if single {
                 (&gradient[range], Spread::Point(point))
@@ -206,6 +189,9 @@ impl Vi {
         });
     }
 }
+
+/// The vectors of a saved state.
+const NAMES: [&str; 6] = ["mean", "rho", "mean.first", "mean.second", "rho.first", "rho.second"];
 
 /// The random numbers of one draw: a stream for each tensor.
 struct Noise(Vec<Stream>);
@@ -230,91 +216,73 @@ impl Noise {
 
 impl Inference for Vi {
     fn step(&mut self) {
-        self.feed.load(self.done, &self.problem.training, self.net.team());
-        let count = self.config.optimise.batch as f64;
-        for sample in 0..self.config.samples {
+        self.ascent.load();
+        for sample in 0..self.samples {
             // The first was drawn by the step before.
             if sample > 0 {
                 self.draw(sample);
             }
-            let batch = self.feed.batch();
-            let log_likelihood = self.net.gradient(&self.point, batch, &mut self.gradient).expect(CHECKED);
-            self.log_likelihood.add(log_likelihood / count);
-            if self.config.samples > 1 {
+            self.ascent.evaluate(&self.point);
+            if self.samples > 1 {
                 self.gather(sample == 0);
             }
         }
-        match self.config.optimise.rule(self.done, self.problem.training.len()) {
+        match self.ascent.rule() {
             StepRule::Adam(rule) => self.ascend(rule),
             StepRule::Sgd(rule) => self.ascend(rule),
         }
-        self.done += 1;
+        self.ascent.done += 1;
     }
 
     fn done(&self) -> u64 {
-        self.done
+        self.ascent.done
     }
     fn total(&self) -> u64 {
-        self.config.optimise.steps(self.problem.training.len())
+        self.ascent.total()
     }
     fn epoch(&self) -> f64 {
-        self.done as f64 / self.config.optimise.steps_per_epoch(self.problem.training.len())
+        self.ascent.epoch()
     }
     fn log_every(&self) -> u64 {
         LOG_EVERY
     }
 
     fn info(&mut self) -> Info {
-        let images = self.problem.training.len() as f64;
-        let log_likelihood = self.log_likelihood.take();
+        let log_likelihood = self.ascent.log_likelihood.take();
+        let Problem { temperature, training, .. } = &self.ascent.problem;
+        let images = training.len() as f64;
         let (entropy, prior) = self.entropy_and_prior();
-        let elbo = (log_likelihood + prior / images) / self.problem.temperature + entropy / images;
         Info(vec![
-            ("elbo", elbo),
+            ("elbo", (log_likelihood + prior / images) / temperature + entropy / images),
             ("nll", -log_likelihood),
             ("kl", -(entropy + prior) / images),
-            ("rate", self.config.optimise.rate_at(self.done.saturating_sub(1), self.problem.training.len())),
+            ("rate", self.ascent.rate()),
         ])
     }
 
     fn state(&self) -> State {
         let mut state = State::default();
-        for (name, values) in self.vectors() {
+        let (means, rhos) = (&self.mean_moments, &self.rho_moments);
+        let vectors = [&self.mean, &self.rho, &means[0], &means[1], &rhos[0], &rhos[1]];
+        for (name, values) in NAMES.into_iter().zip(vectors) {
             state.put(name, values);
         }
-        state.put_number("done", self.done as f64);
-        state.put_mean("log_likelihood", self.log_likelihood);
+        self.ascent.save(&mut state);
         state
     }
 
     fn restore(&mut self, state: &State) -> Result<()> {
-        state.get("mean", &mut self.mean)?;
-        state.get("rho", &mut self.rho)?;
-        state.get("mean.first", &mut self.mean_moments[0])?;
-        state.get("mean.second", &mut self.mean_moments[1])?;
-        state.get("rho.first", &mut self.rho_moments[0])?;
-        state.get("rho.second", &mut self.rho_moments[1])?;
-        self.done = state.get_number("done")? as u64;
-        self.log_likelihood = state.get_mean("log_likelihood")?;
+        let ([first, second], [third, fourth]) = (&mut self.mean_moments, &mut self.rho_moments);
+        let vectors = [&mut self.mean, &mut self.rho, first, second, third, fourth];
+        for (name, values) in NAMES.into_iter().zip(vectors) {
+            state.get(name, values)?;
+        }
+        self.ascent.restore(state)?;
         self.draw(0);
         Ok(())
     }
 
     fn posterior(&self) -> Option<Posterior> {
         Some(Posterior::Gaussian(self.gaussian()))
-    }
-}
-
-impl Vi {
-    /// All that is saved, by name.
-    fn vectors(&self) -> [(&'static str, &[f32]); 6] {
-        [
-            ("mean", &self.mean),
-            ("rho", &self.rho),
-            ("mean.first", &self.mean_moments[0]),
-            ("mean.second", &self.mean_moments[1]),
-            ("rho.first", &self.rho_moments[0]),
-            ("rho.second", &self.rho_moments[1]),
-        ]
     }
 }

@@ -3,7 +3,7 @@
 use super::super::Mean;
 use super::super::Problem;
 use super::super::State;
-use super::super::map::CHECKED;
+use super::super::ascent::CHECKED;
 use super::super::prior::Pieces;
 use super::HmcConfig;
 use super::adapt::DualAveraging;

@@ -62,6 +62,7 @@ pub(super) struct Chain {
     pub(super) accepted_since_burn_in: Mean,
     /// The mean of |error of the energy|, infinite if a trajectory diverged.
     pub(super) energy_error: Mean,
+    /// While burning in, or since.
     pub(super) divergences: u64,
     pub(super) gradients: u64,
 }
@@ -127,6 +128,10 @@ impl Chain {
         if uniform() < acceptance {
             std::mem::swap(&mut self.here, &mut self.there);
             (self.log_likelihood, self.log_prior) = (end.log_likelihood, end.log_prior);
+        }
+        if last_of_burn_in {
+            // Those of the search for a step size say nothing about the samples.
+            self.divergences = 0;
         }
         if let Some(adaptation) = self.adaptation.as_mut().filter(|_| adapting) {
             self.step_size = adaptation.update(acceptance, run.config.acceptance);

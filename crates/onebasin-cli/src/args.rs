@@ -27,7 +27,7 @@ use std::time::Duration;
 /// Brings neural-network posteriors into one basin.
 #[derive(Debug, Parser)]
 #[command(name = "onebasin", version, max_term_width = 100)]
-#[command(after_help = "Example:\n  onebasin arch resnet")]
+#[command(after_help = "Example:\n  onebasin train experiments/digits-vi.toml")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,

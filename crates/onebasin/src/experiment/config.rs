@@ -92,7 +92,7 @@ pub struct EvaluateConfig {
     /// Points of the posterior averaged in the end.
     #[serde(default = "default_samples")]
     pub samples: usize,
-    /// Epochs between evaluations on the way; none by default.
+    /// Epochs between evaluations on the way; none by default, and none of Markov chains, whose samples are on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<f64>,
     /// Points of the posterior averaged on the way.

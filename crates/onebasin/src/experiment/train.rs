@@ -129,6 +129,9 @@ pub struct Convergence {
     pub images: usize,
     /// Samples of each chain.
     pub samples: usize,
+    /// Probabilities, of all images and classes, that never change, so that nothing can be said of them; they are left
+    /// out of what follows.
+    pub undefined: usize,
     /// The largest rank-normalised split-R-hat.
     #[serde(deserialize_with = "null_is_nan")]
     pub max_rhat: f64,
@@ -246,12 +249,13 @@ impl Train {
         let progress = |done| Progress { phase: Phase::Training, done, total };
         watcher.progress(progress(self.inference.done()));
         while self.inference.done() < total {
+            let before = self.inference.done();
             self.inference.step();
             let done = self.inference.done();
             for (chain, sample) in self.inference.fresh() {
                 self.samples.as_mut().expect("chains have files").push(chain, &sample)?;
             }
-            if done.is_multiple_of(log_every) || done == total {
+            if done / log_every > before / log_every || done == total {
                 let Info(values) = self.inference.info();
                 let finite = |value: f64| value.is_finite().then_some(value);
                 self.last = values.iter().map(|(name, value)| ((*name).to_owned(), finite(*value))).collect();
@@ -398,6 +402,7 @@ impl Train {
         Ok(Convergence {
             images,
             samples: count,
+            undefined: summary.undefined,
             max_rhat: summary.max_rhat,
             median_rhat: summary.median_rhat,
             min_ess: summary.min_ess,

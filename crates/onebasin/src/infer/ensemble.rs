@@ -7,6 +7,7 @@ use super::MapConfig;
 use super::Optimise;
 use super::Problem;
 use super::State;
+use super::ascent::LOG_EVERY;
 use crate::error::Error;
 use crate::error::Result;
 use crate::kernels::Team;
@@ -47,8 +48,6 @@ impl EnsembleConfig {
 pub struct Ensemble {
     members: Vec<Mutex<Map>>,
     team: Team,
-    done: u64,
-    total: u64,
 }
 
 impl Ensemble {
@@ -64,8 +63,6 @@ impl Ensemble {
             members: members.collect::<Result<_>>()?,
             team: Team::new(threads.min(config.members))
                 .map_err(|error| Error::Threads { threads, reason: error.to_string() })?,
-            done: 0,
-            total: config.optimise.steps(problem.training.len()).div_ceil(STRIDE),
         })
     }
 
@@ -89,20 +86,19 @@ impl Inference for Ensemble {
                 member.step();
             }
         });
-        self.done += 1;
     }
 
     fn done(&self) -> u64 {
-        self.done
+        self.member(0).done()
     }
     fn total(&self) -> u64 {
-        self.total
+        self.member(0).total()
     }
     fn epoch(&self) -> f64 {
         self.member(0).epoch()
     }
     fn log_every(&self) -> u64 {
-        super::ascent::LOG_EVERY / STRIDE
+        LOG_EVERY
     }
 
     fn info(&mut self) -> Info {
@@ -124,7 +120,6 @@ impl Inference for Ensemble {
         for index in 0..self.members.len() {
             state.put_all(&format!("member{index}"), self.member(index).state());
         }
-        state.put_number("done", self.done as f64);
         state
     }
 
@@ -132,7 +127,6 @@ impl Inference for Ensemble {
         for index in 0..self.members.len() {
             self.member(index).restore(&state.get_all(&format!("member{index}")))?;
         }
-        self.done = state.get_number("done")? as u64;
         Ok(())
     }
 

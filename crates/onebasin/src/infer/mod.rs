@@ -122,7 +122,7 @@ impl Method {
 
 /// An inference under way.
 pub trait Inference: Send + std::fmt::Debug {
-    /// Advances by one step: of an optimiser, or of every chain.
+    /// Advances by some steps of an optimiser, or by one trajectory of every chain.
     fn step(&mut self);
 
     /// Steps done.

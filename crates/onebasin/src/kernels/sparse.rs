@@ -3,7 +3,7 @@
 //! Four fifths of MNIST's pixels are zero. A feature that is zero in all images of a strip is skipped on the way
 //! forward, and an image in which eight neighbouring features are zero is skipped by their weight gradients: both
 //! leave half or more of the work undone. What is left out is zero times a weight, so unless that is not a number the
-//! results have the same bits.
+//! results have the same bits (but for the sign of a zero).
 
 use super::geometry::TILE;
 use super::geometry::blocks;

@@ -177,7 +177,8 @@ impl Net {
         Ok(())
     }
 
-    /// The log-likelihood summed over the batch. NaN parameters give NaN.
+    /// The log-likelihood summed over the batch. NaN parameters give NaN, unless they are weights of inputs that are
+    /// zero in all images: those may be left out.
     pub fn log_likelihood(&mut self, params: &Params, batch: Batch<'_>) -> Result<f64> {
         self.check_batch(params, batch)?;
         self.prepare(params, batch.labels.len(), false);
@@ -194,7 +195,7 @@ impl Net {
 
     /// Writes the gradient of the log-likelihood summed over the batch, and returns that log-likelihood.
     ///
-    /// NaN parameters give NaN, in the value and in the gradient.
+    /// NaN parameters give NaN, in the value and in the gradient, with the exception of [`Self::log_likelihood`].
     pub fn gradient(&mut self, params: &Params, batch: Batch<'_>, gradient: &mut Params) -> Result<f64> {
         let count = self.check_batch(params, batch)?;
         self.check_layout(gradient)?;

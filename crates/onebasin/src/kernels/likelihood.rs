@@ -100,7 +100,7 @@ pub struct Softmax<'a> {
     pub rows: &'a mut [f32],
     /// Number of classes.
     pub classes: usize,
-    /// Multiplies the outputs.
+    /// Multiplies the outputs; positive.
     pub scale: f32,
 }
 
@@ -109,9 +109,10 @@ impl Kernel for Softmax<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         for row in self.rows.chunks_exact_mut(self.classes) {
-            let largest = row.iter().fold(f32::NEG_INFINITY, |largest, value| largest.max(self.scale * *value));
+            let largest = row.iter().fold(f32::NEG_INFINITY, |largest, value| largest.max(*value));
             for value in row.iter_mut() {
-                *value = math::exp(self.scale.mul_add(*value, -largest));
+                // Scaled last: the largest exponent is exactly 0, whatever is lost in the others.
+                *value = math::exp(self.scale * (*value - largest));
             }
             let inverse = 1.0 / row.iter().sum::<f32>();
             for value in row {

@@ -54,7 +54,8 @@ pub unsafe trait Lanes: Copy {
     unsafe fn non_zero(self) -> u32;
     /// 1 / √self within 2 units in the last place, for normal numbers above 10⁻³⁷.
     unsafe fn inverse_sqrt(self) -> Self;
-    /// 1 / self within 2 units in the last place, for positive numbers whose inverse is a normal number.
+    /// 1 / self within 2 units in the last place, for positive normal numbers up to 2¹²⁵: beyond, the estimate that it
+    /// begins with may be zero.
     unsafe fn reciprocal(self) -> Self;
     /// Begins to bring a cache line near; the address may be any.
     unsafe fn prefetch(from: *const f32);

@@ -177,8 +177,8 @@ impl Net {
         Ok(())
     }
 
-    /// The log-likelihood summed over the batch. NaN parameters give NaN, unless they are weights of inputs that are
-    /// zero in all images: those may be left out.
+    /// The log-likelihood summed over the batch. NaN parameters give NaN, but for weights of pixels that are zero in all
+    /// images: they may have been left out.
     pub fn log_likelihood(&mut self, params: &Params, batch: Batch<'_>) -> Result<f64> {
         self.check_batch(params, batch)?;
         self.prepare(params, batch.labels.len(), false);

@@ -1,6 +1,13 @@
 //! Every vectorised kernel agrees with plain loops, on every instruction set, over odd sizes, strides and tails.
 
+mod gaussian;
+mod lanes;
+mod leapfrog;
+mod likelihood;
 mod normalise;
+mod optimise;
 mod passes;
+mod pixels;
 mod plain;
 mod products;
+mod sparse;

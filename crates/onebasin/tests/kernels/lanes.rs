@@ -1,0 +1,63 @@
+//! The approximate functions of vectors keep the accuracy they promise.
+
+use onebasin::kernels::Isa;
+use onebasin::kernels::Kernel;
+use onebasin::kernels::lanes::BLOCK;
+use onebasin::kernels::lanes::Lanes;
+
+/// Every so many bit patterns are tried.
+const STRIDE: usize = if cfg!(debug_assertions) { 49_999 } else { 4_999 };
+
+/// 1 / √x and 1 / x of sixteen numbers.
+struct Inverses([f32; BLOCK]);
+
+impl Kernel for Inverses {
+    type Output = [[f32; BLOCK]; 2];
+    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for an instruction set")]
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> Self::Output {
+        let mut out = [[0.0; BLOCK]; 2];
+        for lane in (0..BLOCK).step_by(V::LANES) {
+            // SAFETY: all lane counts divide a block.
+            unsafe {
+                let x = V::load(self.0.as_ptr().add(lane));
+                x.inverse_sqrt().store(out[0].as_mut_ptr().add(lane));
+                x.reciprocal().store(out[1].as_mut_ptr().add(lane));
+            }
+        }
+        out
+    }
+}
+
+/// The distance from `exact` in units in the last place of `exact`.
+fn units_off(value: f32, exact: f64) -> f64 {
+    let unit = (exact as f32).next_up() - exact as f32;
+    (f64::from(value) - exact).abs() / f64::from(unit)
+}
+
+/// The largest error of function number `which` over the numbers from `first` to `last`.
+fn largest_error(isa: Isa, which: usize, exact: fn(f64) -> f64, first: f32, last: f32) -> f64 {
+    let numbers: Vec<f32> =
+        (first.to_bits()..=last.to_bits()).step_by(STRIDE).chain([last.to_bits()]).map(f32::from_bits).collect();
+    let blocks = numbers.chunks(BLOCK).map(|chunk| std::array::from_fn(|lane| chunk[lane.min(chunk.len() - 1)]));
+    blocks.fold(0.0, |largest: f64, x| {
+        let found = isa.run(Inverses(x))[which];
+        x.iter().zip(found).fold(largest, |largest, (x, found)| largest.max(units_off(found, exact(f64::from(*x)))))
+    })
+}
+
+#[test]
+fn an_inverse_root_is_right_to_two_units() {
+    for isa in Isa::available() {
+        let error = largest_error(isa, 0, |x| 1.0 / x.sqrt(), 1e-37, f32::MAX);
+        assert!(error <= 2.0, "{isa:?}: {error}");
+    }
+}
+
+#[test]
+fn a_reciprocal_is_right_to_two_units() {
+    for isa in Isa::available() {
+        let error = largest_error(isa, 1, |x| 1.0 / x, f32::MIN_POSITIVE, 125f32.exp2());
+        assert!(error <= 2.0, "{isa:?}: {error}");
+    }
+}

@@ -1,0 +1,8 @@
+//! Inference against what is known exactly: posteriors in closed form, plain implementations in f64, and bits after a stop.
+
+mod bound;
+mod exact;
+mod recover;
+mod resume;
+mod schedules;
+mod trajectories;

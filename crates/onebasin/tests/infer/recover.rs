@@ -1,0 +1,157 @@
+//! Every method finds what it should of a posterior that is known: its mode, the best diagonal Gaussian, or all of it.
+
+use crate::exact::CLASSES;
+use crate::exact::Exact;
+use crate::exact::IMAGES;
+use crate::exact::PARAMETERS;
+use crate::exact::problem;
+use onebasin::infer::Hmc;
+use onebasin::infer::HmcConfig;
+use onebasin::infer::Inference;
+use onebasin::infer::Map;
+use onebasin::infer::MapConfig;
+use onebasin::infer::Optimise;
+use onebasin::infer::Optimiser;
+use onebasin::infer::Problem;
+use onebasin::infer::Scaling;
+use onebasin::infer::Schedule;
+use onebasin::infer::Vi;
+use onebasin::infer::ViConfig;
+use onebasin::infer::diagnostics;
+
+/// The problems that each method is tried on: plain, scaled by fan-in, cold and warm.
+const CASES: [(Scaling, f64); 4] =
+    [(Scaling::One, 1.0), (Scaling::FanIn, 1.0), (Scaling::One, 0.1), (Scaling::FanIn, 3.0)];
+
+/// Whole batches, so that one step is one epoch.
+fn optimise(steps: u64, rate: f64) -> Optimise {
+    Optimise {
+        epochs: steps as f64,
+        batch: IMAGES,
+        optimiser: Optimiser::Adam,
+        rate,
+        momentum: 0.9,
+        schedule: Schedule::Cosine,
+        warmup: 0.0,
+    }
+}
+
+fn run(mut inference: impl Inference) -> impl Inference {
+    while inference.done() < inference.total() {
+        inference.step();
+    }
+    inference
+}
+
+#[test]
+fn map_finds_the_exact_mean() {
+    for (scaling, temperature) in CASES {
+        for optimiser in [Optimiser::Adam, Optimiser::Sgd] {
+            let problem = problem(scaling, temperature);
+            let rate = if optimiser == Optimiser::Adam { 0.01 } else { 0.01 * temperature };
+            let optimise = Optimise { optimiser, ..optimise(6000, rate) };
+            let map = run(Map::new(&MapConfig { optimise }, &problem, 5, 1).unwrap());
+            let Some(onebasin::posterior::Posterior::Point(point)) = map.posterior() else { panic!("no point") };
+            // Nothing is random here: what remains is the rounding of parameters around 0.3 and of gradients.
+            for (found, exact) in point.values().iter().zip(Exact::of(&problem).mean) {
+                assert!((f64::from(*found) - exact).abs() < 1e-6, "{optimiser:?}, {temperature}: {found}, not {exact}");
+            }
+        }
+    }
+}
+
+/// The best diagonal Gaussian for a Gaussian target has its mean, and the inverse roots of the diagonal of its precision as
+/// standard deviations; both in the tempered posterior, whose precision is A / T.
+///
+/// How close can it come? In units of a standard deviation σ, the gradient in μ has the noise s ≈ 1 / √K of K draws and
+/// the curvature h ≥ 0.3 (the smallest eigenvalue of the correlations), and Adam divides its steps by s / σ. At rate η an error decays within
+/// x = s σ / (η h) steps and the noise leaves a variance of s² / (2 h x). The rate ends like η (π x / 2 n)², x steps before
+/// the end of n, so noise freezes where both agree, at x = (4 n² s σ / (π² η h))^⅓. With n = 8000, K = 10, σ ≥ 0.04 and η = 0.005
+/// this is x ≥ 1200: an error of √(0.1 / 720) = 0.012 σ. For ln σ, h = 2 and s ≈ √(2/K) leave less. Five errors are 0.06.
+#[test]
+fn vi_finds_the_best_diagonal_gaussian() {
+    for (scaling, temperature) in CASES {
+        let problem = problem(scaling, temperature);
+        let exact = Exact::of(&problem);
+        let config = ViConfig { optimise: optimise(8000, 0.005), std: 0.05, samples: 10 };
+        let vi = run(Vi::new(&config, &problem, 3, 1).unwrap());
+        let Some(onebasin::posterior::Posterior::Gaussian(found)) = vi.posterior() else { panic!("no Gaussian") };
+        for index in 0..PARAMETERS {
+            let std = (temperature / exact.precision[index / CLASSES][index / CLASSES]).sqrt();
+            let off = (f64::from(found.mean().values()[index]) - exact.mean[index]) / std;
+            let wider = f64::from(found.std().values()[index]) / std - 1.0;
+            assert!(off.abs() < 0.06, "{scaling:?}, {temperature}: mean {index} is off by {off} standard deviations");
+            assert!(wider.abs() < 0.06, "{scaling:?}, {temperature}: standard deviation {index} is off by {wider}");
+        }
+    }
+}
+
+/// The samples of all chains, (parameter, chain, sample), less the exact mean.
+fn centred_samples(problem: &Problem, exact: &Exact, config: HmcConfig) -> Vec<Vec<Vec<f64>>> {
+    let mut hmc = Hmc::new(config, problem, 8, 1, None).unwrap();
+    let mut samples = vec![vec![Vec::new(); hmc.chains()]; PARAMETERS];
+    while hmc.done() < hmc.total() {
+        hmc.step();
+        for (chain, point) in hmc.fresh() {
+            for (index, value) in point.values().iter().enumerate() {
+                samples[index][chain].push(f64::from(*value) - exact.mean[index]);
+            }
+        }
+    }
+    samples
+}
+
+/// How many standard errors the mean over `chains` is from `expected`; the error is that of as many independent samples as the
+/// effective sample size says.
+fn errors_off(chains: &[Vec<f64>], expected: f64) -> f64 {
+    let slices: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+    let all: Vec<f64> = chains.iter().flatten().copied().collect();
+    let mean = all.iter().sum::<f64>() / all.len() as f64;
+    let variance = all.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / all.len() as f64;
+    (mean - expected) / (variance / diagnostics::ess(&slices)).sqrt()
+}
+
+#[test]
+fn hmc_samples_the_exact_posterior() {
+    for (scaling, temperature) in CASES {
+        let problem = problem(scaling, temperature);
+        let exact = Exact::of(&problem);
+        let config = HmcConfig {
+            chains: 4,
+            burn_in: 200,
+            samples: 2500,
+            thin: 1,
+            // About a quarter of the longest period, at every temperature.
+            trajectory: Some(0.25 * temperature.sqrt()),
+            jitter: 0.2,
+            step: None,
+            acceptance: 0.8,
+            most_steps: 100,
+        };
+        let samples = centred_samples(&problem, &exact, config);
+        // Some 500 numbers are compared in all: five standard errors are beyond chance, and ten thousand samples leave 5 % of a variance.
+        let check = |what: &str, chains: &[Vec<f64>], expected: f64| {
+            let off = errors_off(chains, expected);
+            assert!(off.abs() < 5.0, "{scaling:?}, {temperature}: {what} is off by {off} standard errors");
+        };
+        for first in 0..PARAMETERS {
+            let rhat = diagnostics::rank_rhat(&samples[first].iter().map(Vec::as_slice).collect::<Vec<_>>());
+            assert!(rhat < 1.02, "parameter {first}: R-hat {rhat}");
+            check(&format!("mean {first}"), &samples[first], 0.0);
+            // Itself, its neighbours in row and class, and one that is neither.
+            for second in
+                [first, first + 1, first + CLASSES, first + CLASSES + 1].into_iter().filter(|at| *at < PARAMETERS)
+            {
+                let rows = (first / CLASSES, second / CLASSES);
+                let same = first % CLASSES == second % CLASSES;
+                let expected = if same { temperature * exact.inverse[rows.0][rows.1] } else { 0.0 };
+                let products: Vec<Vec<f64>> = samples[first]
+                    .iter()
+                    .zip(&samples[second])
+                    .map(|(one, other)| one.iter().zip(other).map(|(one, other)| one * other).collect())
+                    .collect();
+                check(&format!("covariance of {first} and {second}"), &products, expected);
+            }
+        }
+    }
+}

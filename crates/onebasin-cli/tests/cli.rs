@@ -27,7 +27,7 @@ fn help_lists_the_commands() {
           -V, --version  Print version
 
         Example:
-          onebasin arch resnet
+          onebasin train experiments/digits-vi.toml
     ");
 }
 

@@ -141,7 +141,7 @@ fn variational_inference_with_several_draws() {
 #[test]
 fn an_ensemble() {
     let three = |posterior: &Posterior| matches!(posterior, Posterior::Samples(samples) if (samples.points().len(), samples.chains()) == (3, 3));
-    check(&Place::new(ENSEMBLE), &Expected { steps: 40, averaged: 3, measure: "nll", kind: three });
+    check(&Place::new(ENSEMBLE), &Expected { steps: 396, averaged: 3, measure: "nll", kind: three });
 }
 
 #[test]

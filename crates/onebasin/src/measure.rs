@@ -24,7 +24,10 @@ impl Quality {
     /// Measures `probabilities` (images, classes), the mean of `samples` points, against `labels` (images).
     pub fn of(probabilities: &[f64], labels: &[u32], samples: usize) -> Result<Self> {
         let classes = probabilities.len() / labels.len().max(1);
-        if labels.is_empty() || probabilities.len() != labels.len() * classes {
+        if let Some(index) = labels.iter().position(|label| *label as usize >= classes.max(1)) {
+            return Err(Error::Label { index, label: labels[index], classes: classes.max(1) });
+        }
+        if labels.is_empty() || classes == 0 || probabilities.len() != labels.len() * classes {
             return Err(Error::Length {
                 what: "the array of probabilities",
                 got: probabilities.len(),

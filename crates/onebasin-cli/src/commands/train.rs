@@ -73,13 +73,17 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     }
     let signals = Signals::listen()?;
     // Whatever is wrong with the settings or the data is found before the first file is written or removed.
-    let prepared = Prepared::new(config, &settings.data, threads)?;
+    let prepared = Prepared::new(config.clone(), &settings.data, threads)?;
     let files = match earlier {
         Some(files) => files,
         None => Files::open(&settings.output)?,
     };
     if settings.force {
         files.clear()?;
+    } else if let Some(summary) = finished(&files, &config)? {
+        // Another process was faster while the data were read.
+        printer.say(&format!("{folder} is finished already"));
+        return report(&summary, printer);
     }
     let train = Train::new(prepared, files)?;
     if train.resumed_at() > 0 {

@@ -45,8 +45,18 @@ impl Files {
         }
     }
 
-    /// Removes what an earlier run left.
+    /// Removes what an earlier run left; in a folder without a run's configuration there is nothing of ours.
     pub fn clear(&self) -> Result<()> {
+        let path = self.config();
+        match std::fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::file(&path, &error)),
+            Ok(text) => {
+                let reason = || "it is not the configuration of a run, so nothing here is removed".to_owned();
+                let run = TrainConfig::from_toml(&path.display().to_string(), &text, &[]);
+                run.map_err(|_| Error::File { path, reason: reason() })?;
+            }
+        }
         // The result first: without it nothing that is left counts as finished. The configuration last: as long as it is
         // there, nobody mistakes what is left for the beginning of another run.
         for path in [self.result(), self.checkpoint(), self.posterior(), self.log()] {

@@ -259,6 +259,7 @@ impl Kernel for SumMoments<'_> {
             sums[0][lane] += f64::from(mean.mul_add(mean, std * std));
             sums[1][lane] += f64::from(math::ln(std));
         };
+        assert_eq!(self.mean.len(), self.rho.len());
         let ((means, mean_rest), (rhos, rho_rest)) = (self.mean.as_chunks::<SUMS>(), self.rho.as_chunks::<SUMS>());
         for (means, rhos) in means.iter().zip(rhos) {
             for lane in 0..SUMS {

@@ -12,6 +12,8 @@ use super::isa::Kernel;
 use super::lanes::BLOCK;
 use super::lanes::Lanes;
 
+/// Images or features, at most.
+const MOST: usize = 1 << 16;
 /// Features whose images are listed together.
 const OCTET: usize = 8;
 /// Blocks of inputs whose weights for four blocks of units stay in the first-level cache.
@@ -54,6 +56,7 @@ impl Kernel for Occupy<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
+        assert!(self.values.len() / BLOCK <= MOST, "images are numbered with sixteen bits");
         let Occupancy { masks, images: [low, high] } = self.occupancy;
         masks.clear();
         low.clear();
@@ -75,7 +78,7 @@ impl Kernel for Occupy<'_> {
     }
 }
 
-/// The features that are not zero in all images of one strip, in order.
+/// The features that are not zero in at least one image of a strip, in order.
 #[derive(Debug)]
 pub struct StripFeatures {
     features: Vec<u16>,
@@ -96,6 +99,7 @@ impl StripFeatures {
 
     /// Reads strip number `strip` out of the occupancy of all blocks.
     pub fn fill(&mut self, strip: usize, occupancy: &[Occupancy]) {
+        assert!(occupancy.len() * BLOCK <= MOST, "features are numbered with sixteen bits");
         self.features.clear();
         self.ends.clear();
         for (block, occupancy) in occupancy.iter().enumerate() {
@@ -140,6 +144,11 @@ pub struct SparseForward<'a> {
     pub relu: bool,
 }
 
+/// Where `columns` of the last of some blocks end; what is too large for a number is too large for a slice.
+fn reach(blocks: usize, block: usize, columns: usize) -> usize {
+    (blocks - 1).saturating_mul(block).saturating_add(columns.saturating_mul(BLOCK))
+}
+
 /// One strip of images by some vectors of units, from `unit` on.
 struct Strip<'a, const P: usize, const N: usize> {
     layer: &'a SparseForward<'a>,
@@ -162,10 +171,10 @@ impl Kernel for SparseForward<'_> {
         assert!(strips.iter().all(|strip| {
             strip.ends.len() == groups && strip.features.last().is_none_or(|last| usize::from(*last) < self.inputs)
         }));
-        assert!(self.x.len() >= (input_blocks - 1) * self.x_block + self.columns * BLOCK);
-        assert!(self.weights.len() >= self.unit_blocks * input_blocks * TILE);
-        assert!(self.out.len() >= (self.unit_blocks - 1) * self.out_block + self.columns * BLOCK);
-        assert!(self.bias.len() >= self.unit_blocks * BLOCK);
+        assert!(self.x.len() >= reach(input_blocks, self.x_block, self.columns));
+        assert!(self.weights.len() / TILE / input_blocks >= self.unit_blocks);
+        assert!(self.out.len() >= reach(self.unit_blocks, self.out_block, self.columns));
+        assert!(self.bias.len() / BLOCK >= self.unit_blocks);
         let out = self.out.as_mut_ptr();
         for group in 0..groups {
             let mut unit = 0;
@@ -293,10 +302,10 @@ impl Kernel for SparseWeightGradient<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         assert!(self.input_blocks.end <= blocks(self.inputs) && self.occupancy.len() == blocks(self.inputs));
-        assert!(self.columns > 0 && self.x.len() >= (blocks(self.inputs) - 1) * self.x_block + self.columns * BLOCK);
-        assert!(self.dy.len() >= (blocks(self.units) - 1) * self.dy_block + self.columns * BLOCK);
+        assert!(self.columns > 0 && self.x.len() >= reach(blocks(self.inputs), self.x_block, self.columns));
+        assert!(self.dy.len() >= reach(blocks(self.units), self.dy_block, self.columns));
         let inputs = self.inputs.min(self.input_blocks.end * BLOCK) - self.input_blocks.start * BLOCK;
-        assert!(self.gradient.len() >= inputs * self.units);
+        assert!(self.gradient.len() >= inputs.saturating_mul(self.units));
         let gradient = self.gradient.as_mut_ptr();
         for start in (0..self.columns).step_by(COLUMNS_IN_CACHE) {
             let end = self.columns.min(start + COLUMNS_IN_CACHE);

@@ -1,7 +1,7 @@
 //! Evaluates an architecture at parameters: logits, hidden activations, log-likelihood and its gradient.
 //!
-//! A network of dense layers takes its batch whole and shares each layer among the threads. A network with
-//! convolutions cuts its batch into shards small enough for the cache and takes each through the whole network,
+//! A network of dense layers cuts its batch into shards small enough for the cache and shares each layer of a shard
+//! among the threads. A network with convolutions cuts it into smaller shards and takes each through the whole network,
 //! forward and backward, on one thread; how the batch is cut, and the order in which the shards' gradients are
 //! summed, depend on the network and the batch only, never on the number of threads.
 
@@ -331,7 +331,7 @@ impl Net {
     /// Makes sure that the buffers fit a batch of `count` images, and packs the parameters.
     fn prepare(&mut self, params: &Params, count: usize, with_backward: bool) {
         if self.plan.is_dense() {
-            // Shards of equal size: 1,100 vectors are two shards of 550, not one of 1,024 and one of 76.
+            // Shards of equal size: 500 vectors are two shards of 250, not one of 256 and one of 244.
             let capacity = count.div_ceil(count.div_ceil(MOST_VECTORS));
             if capacity != self.plan.capacity {
                 self.plan = Plan::new(&self.arch, capacity);

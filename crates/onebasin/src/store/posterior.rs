@@ -104,6 +104,9 @@ impl StoredPosterior {
         let arch = Arch::new(provenance.arch.clone()).map_err(damaged)?;
         let layout = arch.layout();
         let tensors = bytes.tensors()?;
+        if matches!(kind, Kind::Samples { samples: 0, .. }) {
+            return Err(bytes.unreadable("it has no samples"));
+        }
         // All shapes before anything is allocated: what the metadata name may be larger than any memory.
         let (prefixes, leading): (&[&str], &[usize]) = match &kind {
             Kind::Point => (&[""], &[]),

@@ -41,7 +41,10 @@ impl Run {
     }
 
     fn trajectory(&self) -> f64 {
-        let default = || std::f64::consts::FRAC_PI_2 * self.problem.prior.variance.sqrt();
+        let default = || {
+            let widest = self.problem.prior.variances(&self.problem.arch).into_iter().fold(0.0, f64::max);
+            std::f64::consts::FRAC_PI_2 * (self.problem.temperature * widest).sqrt()
+        };
         self.config.trajectory.unwrap_or_else(default)
     }
 }
@@ -226,7 +229,11 @@ impl Chain {
         self.accepted = state.get_mean("accepted")?;
         self.accepted_since_burn_in = state.get_mean("accepted_since_burn_in")?;
         self.energy_error = state.get_mean("energy_error")?;
-        self.adaptation = DualAveraging::load(state).ok();
+        self.adaptation = match run.config.step {
+            // Not begun before the first trajectory.
+            None if !self.step_size.is_nan() => Some(DualAveraging::load(state)?),
+            _ => None,
+        };
         Ok(())
     }
 }

@@ -35,8 +35,8 @@ pub struct HmcConfig {
     /// Trajectories for each sample.
     #[serde(default = "one")]
     pub thin: u64,
-    /// Length of a trajectory in time; by default π/2 times the root of the prior's variance, which is a quarter of
-    /// the period of a parameter that the data say nothing about.
+    /// Length of a trajectory in time; by default π/2 times the root of the temperature times the prior's largest
+    /// variance: a quarter of the period of a parameter that the data say nothing about.
     pub trajectory: Option<f64>,
     /// The length is drawn between (1 - jitter) and (1 + jitter) times that.
     #[serde(default = "default_jitter")]

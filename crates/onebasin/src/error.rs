@@ -254,6 +254,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Refuses what is not a positive number, and what single precision could not work with.
+    pub(crate) fn unless_positive(what: &'static str, value: f64) -> Result<()> {
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(Self::NotPositive { what, value: value.to_string() });
+        }
+        if !(1e-30..=1e30).contains(&value) {
+            return Err(Self::OutOfRange { what, value: format!("{value:e}"), expected: "between 1e-30 and 1e30" });
+        }
+        Ok(())
+    }
+
     /// The error of the operating system about a file.
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
         Self::File { path: path.to_owned(), reason: error.to_string() }

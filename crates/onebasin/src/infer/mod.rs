@@ -71,10 +71,7 @@ impl Problem {
 
 /// Says whether a temperature is one.
 pub(crate) fn check_temperature(temperature: f64) -> Result<()> {
-    if temperature > 0.0 && temperature.is_finite() {
-        return Ok(());
-    }
-    Err(Error::NotPositive { what: "temperature", value: temperature.to_string() })
+    Error::unless_positive("temperature", temperature)
 }
 
 /// Which method, with its settings; in a configuration, `method` names it.

@@ -74,9 +74,7 @@ impl Optimise {
     /// Says what is wrong with the numbers.
     pub fn check(&self) -> Result<()> {
         for (what, value) in [("infer.optimise.epochs", self.epochs), ("infer.optimise.rate", self.rate)] {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::NotPositive { what, value: value.to_string() });
-            }
+            Error::unless_positive(what, value)?;
         }
         if self.batch == 0 {
             return Err(Error::Zero { what: "infer.optimise.batch".to_owned() });

@@ -38,10 +38,7 @@ pub enum Scaling {
 impl Prior {
     /// Says what is wrong with the numbers.
     pub fn check(&self) -> Result<()> {
-        if self.variance > 0.0 && self.variance.is_finite() {
-            return Ok(());
-        }
-        Err(Error::NotPositive { what: "prior.variance", value: self.variance.to_string() })
+        Error::unless_positive("prior.variance", self.variance)
     }
 
     /// The variance of each tensor, in the order of the layout.

@@ -56,10 +56,7 @@ impl ViConfig {
         if self.samples == 0 {
             return Err(Error::Zero { what: "infer.samples".to_owned() });
         }
-        if !(self.std > 0.0 && self.std.is_finite()) {
-            return Err(Error::NotPositive { what: "infer.std", value: self.std.to_string() });
-        }
-        Ok(())
+        Error::unless_positive("infer.std", self.std)
     }
 }
 

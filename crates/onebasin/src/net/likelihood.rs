@@ -25,10 +25,8 @@ impl Likelihood {
     /// Says what is wrong with the numbers.
     pub fn check(self) -> Result<()> {
         match self {
-            Self::Gaussian { variance } if !(variance > 0.0 && variance.is_finite()) => {
-                Err(Error::NotPositive { what: "likelihood.gaussian.variance", value: variance.to_string() })
-            }
-            _ => Ok(()),
+            Self::Gaussian { variance } => Error::unless_positive("likelihood.gaussian.variance", variance),
+            Self::Softmax => Ok(()),
         }
     }
 

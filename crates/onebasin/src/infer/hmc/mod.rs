@@ -85,9 +85,7 @@ impl HmcConfig {
             return Err(Error::TooLarge { what, size: usize::MAX });
         }
         for (what, value) in [("infer.trajectory", self.trajectory), ("infer.step", self.step)] {
-            if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
-                return Err(Error::NotPositive { what, value: value.to_string() });
-            }
+            value.map_or(Ok(()), |value| Error::unless_positive(what, value))?;
         }
         if !(0.0..1.0).contains(&self.jitter) {
             let (what, value) = ("infer.jitter", self.jitter.to_string());

@@ -135,6 +135,9 @@ fn report(summary: &Summary, printer: &Printer) -> anyhow::Result<ExitStatus> {
         row("median R-hat", format!("{:.4}", chains.median_rhat));
         row("smallest effective sample size", format!("{:.1}", chains.min_ess));
         row("median effective sample size", format!("{:.1}", chains.median_ess));
+        if chains.undefined > 0 {
+            row("probabilities that never change, left out", chains.undefined.to_string());
+        }
     }
     printer.data(&table.text())?;
     Ok(ExitStatus::Success)

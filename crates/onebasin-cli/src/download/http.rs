@@ -27,10 +27,12 @@ pub(super) struct Size {
 }
 
 /// A transfer that came to its end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Fetched {
     /// Whether its beginning was there before.
     pub(super) resumed: bool,
+    /// Locked until this is dropped: what is being verified or unpacked must not be written to by another process.
+    _file: fs::File,
 }
 
 /// A client for all transfers.
@@ -79,7 +81,7 @@ fn transfer(
         have = 0;
     }
     if size.exact && have == size.expected {
-        return Ok(Ok(Fetched { resumed: true }));
+        return Ok(Ok(Fetched { resumed: true, _file: file }));
     }
     let response = match request(agent, url, &mut have) {
         Ok(response) => response,
@@ -112,7 +114,7 @@ fn transfer(
         return Ok(Err(format!("the transfer ended after {have} of {} bytes", size.expected)));
     }
     file.sync_all().with_context(cannot_write)?;
-    Ok(Ok(Fetched { resumed }))
+    Ok(Ok(Fetched { resumed, _file: file }))
 }
 
 /// Asks for what follows the first `have` bytes; sets `have` to 0 if the answer is the whole.

@@ -72,6 +72,7 @@ impl SampleFiles {
     }
 
     /// Samples of each chain: of the shortest.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> Result<u64> {
         let mut least = u64::MAX;
         for (path, file) in &self.chains {
@@ -79,11 +80,6 @@ impl SampleFiles {
             least = least.min(bytes / sample_bytes(&self.layout));
         }
         Ok(least)
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> Result<bool> {
-        Ok(self.len()? == 0)
     }
 
     fn read_at(&self, chain: usize, at: u64, out: &mut [f32]) -> Result<()> {
@@ -148,6 +144,9 @@ impl Draws for SampleFiles {
     fn draw(&self, _: u64, index: usize, count: usize, out: &mut Params) -> Result<()> {
         self.layout.check_same(out.layout())?;
         let of_each = self.len()? as usize;
+        if of_each == 0 {
+            return Err(Error::Zero { what: "the number of samples".to_owned() });
+        }
         let chosen = index * of_each * self.chains.len() / count;
         let (chain, sample) = (chosen / of_each, (chosen % of_each) as u64);
         self.read_at(chain, sample * sample_bytes(&self.layout), out.values_mut())

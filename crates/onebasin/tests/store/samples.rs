@@ -49,7 +49,7 @@ fn gathered(files: &SampleFiles, folder: &Path) -> (Vec<f32>, usize) {
 fn samples_are_gathered_one_chain_after_the_other() {
     let folder = TempDir::new().unwrap();
     let mut files = open(folder.path(), 0).unwrap();
-    assert!(files.is_empty().unwrap());
+    assert_eq!(files.len().unwrap(), 0);
     push(&mut files, 0..3);
     assert_eq!(files.len().unwrap(), 3);
     assert_eq!(gathered(&files, folder.path()), (vec![0., 1., 2., 100., 101., 102.], 2));

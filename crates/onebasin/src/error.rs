@@ -159,6 +159,38 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// Indices that are not a permutation.
+    #[error("{value} at place {place} {fault}: not a permutation of {len} units")]
+    NotAPermutation {
+        /// The first place that is wrong.
+        place: usize,
+        /// What stands there.
+        value: u32,
+        /// What is wrong with it.
+        fault: &'static str,
+        /// How many indices there are.
+        len: usize,
+    },
+    /// Permutations that a network does not have, or that cannot be read.
+    #[error("the permutations do not fit the network: {difference}")]
+    Permutations {
+        /// The first difference.
+        difference: String,
+    },
+    /// No group of units has this name.
+    #[error("there is no group `{name}`; there are: {known}")]
+    NoGroup {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: List,
+    },
+    /// A description of symmetries that contradicts the layout or itself.
+    #[error("the permutation spec is wrong: {fault}")]
+    Spec {
+        /// What is wrong, with names and sizes.
+        fault: String,
+    },
     /// A batch without images.
     #[error("the batch is empty")]
     EmptyBatch,

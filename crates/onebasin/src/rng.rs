@@ -45,6 +45,17 @@ impl Stream {
         self.chacha(GENERATOR_STREAM)
     }
 
+    /// Fills `out` with the numbers 0, 1, 2... in random order (Fisher and Yates, in the form of Durstenfeld).
+    pub fn shuffle(&self, out: &mut [u32]) {
+        for (number, slot) in (0..).zip(&mut *out) {
+            *slot = number;
+        }
+        let mut generator = self.generator();
+        for last in (1..out.len()).rev() {
+            out.swap(last, below(&mut generator, last + 1));
+        }
+    }
+
     /// Fills `out` with standard normal numbers; a shorter fill is a prefix of a longer one.
     pub fn fill_normal(&self, out: &mut [f32]) {
         self.fill_normal_blocks(0, out);
@@ -74,6 +85,11 @@ impl Stream {
         generator.set_stream(stream);
         generator
     }
+}
+
+/// A number uniform in 0..`bound`, up to a bias of less than `bound`/2⁶⁴.
+pub fn below(generator: &mut ChaCha8Rng, bound: usize) -> usize {
+    ((u128::from(generator.next_u64()) * bound as u128) >> 64) as usize
 }
 
 /// Sets a bit in every generator without any: from four zero words xoshiro never moves.

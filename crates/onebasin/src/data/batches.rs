@@ -3,7 +3,6 @@
 use crate::error::Error;
 use crate::error::Result;
 use crate::rng::Stream;
-use rand_chacha::rand_core::Rng;
 
 /// An endless, deterministic sequence of batches of one size.
 ///
@@ -55,20 +54,11 @@ impl Batches {
         &self.batch
     }
 
-    /// Makes `order` that of an epoch (Fisher and Yates, in the form of Durstenfeld).
+    /// Makes `order` that of an epoch.
     fn shuffle(&mut self, epoch: u64) {
-        if self.epoch == Some(epoch) {
-            return;
-        }
-        self.epoch = Some(epoch);
-        let mut generator = Stream::new(self.seed, "batches", epoch).generator();
-        for (image, slot) in (0..).zip(&mut self.order) {
-            *slot = image;
-        }
-        for last in (1..self.order.len()).rev() {
-            // The high half of the product is uniform in 0..=last, up to a bias of less than 2⁻³².
-            let product = u128::from(generator.next_u64()) * (last as u128 + 1);
-            self.order.swap(last, (product >> 64) as usize);
+        if self.epoch != Some(epoch) {
+            self.epoch = Some(epoch);
+            Stream::new(self.seed, "batches", epoch).shuffle(&mut self.order);
         }
     }
 }

@@ -1,0 +1,79 @@
+//! Permutations leave the function of every network unchanged, and a wrong spec is found out.
+
+use crate::networks::every_network;
+use crate::networks::generic;
+use crate::networks::logits;
+use crate::networks::mlp;
+use crate::networks::resnet;
+use onebasin::arch::Activation;
+use onebasin::arch::Arch;
+use onebasin::arch::Normalisation;
+use onebasin::arch::Shortcut;
+use onebasin::symmetry::Action;
+use onebasin::symmetry::Permutations;
+use onebasin::symmetry::Spec;
+use onebasin::symmetry::change_of_logits;
+
+fn change(arch: &Arch, spec: &Spec, seed: u64) -> f64 {
+    change_of_logits(spec, &generic(arch, seed), seed, |params| Ok(logits(arch, params))).unwrap()
+}
+
+#[test]
+fn permutations_change_no_logit() {
+    for activation in [Activation::Relu, Activation::Tanh] {
+        for (index, arch) in every_network(activation).iter().enumerate() {
+            let (spec, seed) = (Spec::of(arch), index as u64);
+            let change = change(arch, &spec, seed);
+            assert!(change < 1e-5, "{change} in {:?}", arch.preset());
+            let moved = Permutations::random(&spec, seed).transpositions();
+            assert_eq!(moved > 0, spec.groups().iter().any(|group| group.size > 1), "nothing was moved");
+        }
+    }
+}
+
+/// The spec of a network in which one axis of one tensor is forgotten.
+fn forgetful(arch: &Arch, tensor: usize, axis: usize) -> Option<Spec> {
+    let right = Spec::of(arch);
+    let mut axes: Vec<_> = (0..right.layout().tensors().len()).map(|tensor| right.axes(tensor).to_vec()).collect();
+    let forgotten = &mut axes[tensor][axis];
+    if forgotten.iter().all(|segment| segment.action == Action::Fixed || segment.action == Action::Free) {
+        return None;
+    }
+    for segment in forgotten {
+        segment.action = Action::Fixed;
+    }
+    Some(Spec::new(right.layout(), right.groups().to_vec(), axes).unwrap())
+}
+
+#[test]
+fn a_spec_that_forgets_one_axis_of_one_tensor_is_found_out() {
+    let archs = [mlp(&[7, 6], Activation::Tanh)]
+        .into_iter()
+        .chain([Normalisation::None, Normalisation::Layer].map(|norm| resnet(8, norm, Shortcut::Projection)))
+        .chain([resnet(8, Normalisation::Frn, Shortcut::Padded)]);
+    for arch in archs {
+        let mut found = 0;
+        for (tensor, place) in arch.layout().tensors().iter().enumerate() {
+            // Where ReLU follows at once, most thresholds of FRN have no effect; and FRN all but removes the bias before it.
+            let faint = place.name().ends_with("tau")
+                || arch.layout().tensor("stem.norm.tau").is_ok() && place.name().ends_with("bias");
+            for axis in 0..place.shape().len() {
+                if let Some(wrong) = forgetful(&arch, tensor, axis).filter(|_| !faint) {
+                    let change = change(&arch, &wrong, 1);
+                    assert!(change > 1e-3, "axis {axis} of {} is worth {change}", place.name());
+                    found += 1;
+                }
+            }
+        }
+        assert!(found >= 5, "{found}");
+    }
+}
+
+#[test]
+fn logits_that_are_not_a_number_are_no_agreement() {
+    let arch = mlp(&[7], Activation::Relu);
+    let mut params = generic(&arch, 1);
+    params.view_mut("head.bias").unwrap()[2] = f32::NAN;
+    let change = change_of_logits(&Spec::of(&arch), &params, 1, |params| Ok(logits(&arch, params))).unwrap();
+    assert!(change.is_nan());
+}

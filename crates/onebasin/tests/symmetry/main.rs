@@ -1,0 +1,7 @@
+//! Permutations, what they do to parameters, and that a network does not notice.
+
+mod algebra;
+mod function;
+mod json;
+mod networks;
+mod spec;

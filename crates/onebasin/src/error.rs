@@ -34,6 +34,14 @@ pub enum Error {
         /// Its range.
         expected: &'static str,
     },
+    /// A number is NaN or infinite.
+    #[error("{what} is {value}; it must be finite")]
+    NotFinite {
+        /// Which number.
+        what: String,
+        /// What was given.
+        value: String,
+    },
     /// A standard deviation below zero.
     #[error("a standard deviation of tensor `{tensor}` is {value}; it must not be negative")]
     NotAStd {

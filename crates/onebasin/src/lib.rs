@@ -6,6 +6,7 @@ pub mod rng;
 pub mod params;
 pub mod arch;
 pub mod data;
+pub mod assign;
 pub mod symmetry;
 pub mod net;
 pub mod posterior;

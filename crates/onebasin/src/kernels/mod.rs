@@ -39,6 +39,7 @@ pub mod likelihood;
 pub mod optimise;
 pub mod gaussian;
 pub mod leapfrog;
+pub mod assignment;
 
 pub use aligned::Aligned;
 pub use isa::Isa;

@@ -1,5 +1,6 @@
 //! Every vectorised kernel agrees with plain loops, on every instruction set, over odd sizes, strides and tails.
 
+mod assignment;
 mod gaussian;
 mod lanes;
 mod leapfrog;

@@ -1,0 +1,319 @@
+//! Exact linear assignment: the permutation with the smallest or largest sum of costs, and the proof that it is.
+//!
+//! The method is that of Jonker and Volgenant (1987), with short lists of columns in place of most scans of rows.
+
+mod path;
+mod shortlist;
+
+use crate::error::Error;
+use crate::error::Result;
+use crate::kernels::Isa;
+use crate::kernels::assignment::ColumnMinima;
+use crate::kernels::assignment::LargestMagnitude;
+use path::Search;
+use path::State;
+use shortlist::Costs;
+use shortlist::NONE;
+use shortlist::Shortlists;
+
+/// Rounds of augmenting row reduction.
+const REDUCTIONS: usize = 2;
+/// Steps of augmenting row reduction for each row, on average; costs that are nearly equal would need very many.
+const STEPS: usize = 8;
+/// Duals to start from that are so many times as far apart as the largest cost is large would drown the costs in their
+/// rounding. No solution has such.
+const SPREAD: f64 = 8.0;
+/// The most rows.
+const LARGEST: usize = 16_384;
+
+/// Whether the sum of the chosen costs is to be small or large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// Small.
+    Minimise,
+    /// Large.
+    Maximise,
+}
+
+impl Goal {
+    /// What makes costs of this goal costs to minimise.
+    fn sign(self) -> f32 {
+        match self {
+            Self::Minimise => 1.0,
+            Self::Maximise => -1.0,
+        }
+    }
+}
+
+/// An optimal assignment, and the duals that prove it.
+///
+/// To minimise, uᵢ + vⱼ ≤ cᵢⱼ for all rows i and columns j, so no assignment has a smaller value than Σu + Σv, which is
+/// the value of this one. To maximise, uᵢ + vⱼ ≥ cᵢⱼ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assignment {
+    /// Row i is given column `columns[i]`.
+    pub columns: Vec<u32>,
+    /// The sum of the chosen costs.
+    pub value: f64,
+    /// u
+    pub row_duals: Vec<f64>,
+    /// v
+    pub column_duals: Vec<f64>,
+}
+
+impl Assignment {
+    /// How far the duals are from proving anything: the most that one of the inequalities is violated by, at least 0.
+    ///
+    /// `costs`: (row, column)
+    pub fn violation(&self, goal: Goal, costs: &[f32]) -> f64 {
+        let n = self.columns.len();
+        assert_eq!(costs.len(), n * n, "the costs are not those of this assignment");
+        let sign = f64::from(goal.sign());
+        let mut largest = 0.0;
+        for (row, u) in costs.chunks_exact(n).zip(&self.row_duals) {
+            for (cost, v) in row.iter().zip(&self.column_duals) {
+                largest = f64::max(largest, sign * (u + v - f64::from(*cost)));
+            }
+        }
+        largest
+    }
+
+    /// How far the value is from the sum of the duals.
+    pub fn gap(&self) -> f64 {
+        let duals: f64 = self.row_duals.iter().chain(&self.column_duals).sum();
+        (self.value - duals).abs()
+    }
+}
+
+/// Solves assignments, with buffers that are kept from one to the next.
+#[derive(Debug)]
+pub struct Assigner {
+    isa: Isa,
+    /// v, of the costs to minimise: (column)
+    duals: Vec<f64>,
+    /// (column)
+    row_of: Vec<u32>,
+    /// (row)
+    column_of: Vec<u32>,
+    /// Rows without a column.
+    free: Vec<u32>,
+    later: Vec<u32>,
+    /// The smallest cost of each column, and its row.
+    minima: Vec<f32>,
+    minima_rows: Vec<u32>,
+    lists: Shortlists,
+    search: Search,
+}
+
+impl Assigner {
+    /// For an instruction set of this machine.
+    pub fn new(isa: Isa) -> Self {
+        Self {
+            isa,
+            duals: Vec::new(),
+            row_of: Vec::new(),
+            column_of: Vec::new(),
+            free: Vec::new(),
+            later: Vec::new(),
+            minima: Vec::new(),
+            minima_rows: Vec::new(),
+            lists: Shortlists::new(isa),
+            search: Search::default(),
+        }
+    }
+
+    /// The best assignment of columns to rows.
+    ///
+    /// `costs`: (row, column), `n` of each. `start` may be the column duals of the solution for similar costs with the
+    /// same goal; the nearer they are, the less is left to do, and whatever they are, the solution is exact.
+    pub fn solve(&mut self, goal: Goal, costs: &[f32], n: usize, start: Option<&[f64]>) -> Result<Assignment> {
+        check_sizes(costs, n, start)?;
+        let costs = Costs { values: costs, n, sign: goal.sign() };
+        self.row_of.clear();
+        self.row_of.resize(n, NONE);
+        self.column_of.clear();
+        self.column_of.resize(n, NONE);
+        self.free.clear();
+        self.lists.reset(n);
+        let warm = match start {
+            Some(start) => self.warm(costs, start)?,
+            None => false,
+        };
+        if !warm {
+            self.cold(costs)?;
+        }
+        if n > 1 {
+            self.reduce_rows(costs);
+        }
+        self.search.reset(&self.row_of);
+        let (duals, lists) = (&mut self.duals, &mut self.lists);
+        let (row_of, column_of) = (&mut self.row_of, &mut self.column_of);
+        let mut state = State { costs, duals, row_of, column_of, lists };
+        for row in &self.free {
+            self.search.augment(&mut state, *row as usize);
+        }
+        Ok(self.assignment(costs))
+    }
+
+    /// The duals of columns begin at their smallest costs, and a row with such a cost takes the column.
+    fn cold(&mut self, costs: Costs<'_>) -> Result<()> {
+        let n = costs.n;
+        self.minima.clear();
+        self.minima.resize(n, f32::INFINITY);
+        self.minima_rows.resize(n, 0);
+        for index in 0..n {
+            let row = costs.row(index);
+            self.check_row(row, index)?;
+            let (minima, rows) = (&mut self.minima[..], &mut self.minima_rows[..]);
+            self.isa.run(ColumnMinima { row, sign: costs.sign, index: index as u32, minima, rows });
+        }
+        self.duals.clear();
+        self.duals.extend(self.minima.iter().copied().map(f64::from));
+        // How many columns have their smallest cost in a row.
+        let counts = &mut self.later;
+        counts.clear();
+        counts.resize(n, 0);
+        for column in (0..n).rev() {
+            let row = self.minima_rows[column] as usize;
+            counts[row] += 1;
+            if self.column_of[row] == NONE {
+                self.column_of[row] = column as u32;
+                self.row_of[column] = row as u32;
+            }
+        }
+        self.free.extend((0..n as u32).filter(|row| self.column_of[*row as usize] == NONE));
+        if n == 1 {
+            return Ok(());
+        }
+        // Where the row has no other choice to lose, its column becomes as dear as its second best is.
+        for row in 0..n {
+            if self.later[row] == 1 {
+                let column = self.column_of[row] as usize;
+                let two = self.lists.two_smallest(costs, row, &self.duals, &self.row_of);
+                self.duals[column] -= if two.column == column { two.second } else { two.smallest };
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins at the given duals: every row takes its best column if no other has. False if the duals are useless.
+    fn warm(&mut self, costs: Costs<'_>, start: &[f64]) -> Result<bool> {
+        let sign = f64::from(costs.sign);
+        // Only differences matter, and small numbers are rounded least.
+        let dearest = start.iter().fold(f64::NEG_INFINITY, |dearest, dual| dearest.max(sign * dual));
+        self.duals.clear();
+        self.duals.extend(start.iter().map(|dual| sign * dual - dearest));
+        let spread = self.duals.iter().fold(0.0, |spread, dual| f64::max(spread, -dual));
+        let mut largest = 0.0f32;
+        for index in 0..costs.n {
+            largest = largest.max(self.check_row(costs.row(index), index)?);
+            let two = self.lists.two_smallest(costs, index, &self.duals, &self.row_of);
+            if self.row_of[two.column] == NONE {
+                self.row_of[two.column] = index as u32;
+                self.column_of[index] = two.column as u32;
+            } else {
+                self.free.push(index as u32);
+            }
+        }
+        if spread <= SPREAD * f64::from(largest) {
+            return Ok(true);
+        }
+        self.row_of.fill(NONE);
+        self.column_of.fill(NONE);
+        self.free.clear();
+        self.lists.reset(costs.n);
+        Ok(false)
+    }
+
+    /// The largest magnitude in a row, which must be finite.
+    fn check_row(&self, row: &[f32], index: usize) -> Result<f32> {
+        let largest = self.isa.run(LargestMagnitude { values: row });
+        if largest.is_finite() {
+            return Ok(largest);
+        }
+        let column = row.iter().position(|cost| !cost.is_finite()).expect("one of them is not finite");
+        Err(Error::NotFinite {
+            what: format!("the cost of row {index} and column {column}"),
+            value: row[column].to_string(),
+        })
+    }
+
+    /// Augmenting row reduction: a free row takes its best column, which becomes as dear as its second best is, and
+    /// whoever had it looks on.
+    fn reduce_rows(&mut self, costs: Costs<'_>) {
+        let mut steps = STEPS * costs.n;
+        for _ in 0..REDUCTIONS {
+            self.later.clear();
+            for index in 0..self.free.len() {
+                let mut next = self.free[index];
+                while next != NONE {
+                    let row = std::mem::replace(&mut next, NONE);
+                    if steps == 0 {
+                        self.later.push(row);
+                        continue;
+                    }
+                    steps -= 1;
+                    let two = self.lists.two_smallest(costs, row as usize, &self.duals, &self.row_of);
+                    let dual = &mut self.duals[two.column];
+                    let lowered = *dual - (two.second - two.smallest);
+                    let owner = self.row_of[two.column];
+                    if lowered < *dual {
+                        *dual = lowered;
+                    } else if owner != NONE {
+                        self.later.push(row);
+                        continue;
+                    }
+                    self.row_of[two.column] = row;
+                    self.column_of[row as usize] = two.column as u32;
+                    if owner != NONE {
+                        self.column_of[owner as usize] = NONE;
+                        next = owner;
+                    }
+                }
+            }
+            std::mem::swap(&mut self.free, &mut self.later);
+        }
+    }
+
+    /// The result, once every row has a column.
+    fn assignment(&self, costs: Costs<'_>) -> Assignment {
+        let sign = f64::from(costs.sign);
+        let chosen = || {
+            self.column_of.iter().enumerate().map(|(row, column)| (*column as usize, costs.at(row, *column as usize)))
+        };
+        Assignment {
+            columns: self.column_of.clone(),
+            value: sign * chosen().map(|(_, cost)| cost).sum::<f64>(),
+            row_duals: chosen().map(|(column, cost)| sign * (cost - self.duals[column])).collect(),
+            column_duals: self.duals.iter().map(|dual| sign * dual).collect(),
+        }
+    }
+}
+
+/// Everything about the arguments of a solution but the costs themselves.
+fn check_sizes(costs: &[f32], n: usize, start: Option<&[f64]>) -> Result<()> {
+    if n == 0 {
+        return Err(Error::Zero { what: "the size of an assignment".to_owned() });
+    }
+    if n > LARGEST {
+        return Err(Error::TooLarge { what: format!("an assignment of more than {LARGEST} rows"), size: n });
+    }
+    if costs.len() != n * n {
+        let why = format!("{n} rows and columns");
+        return Err(Error::Length { what: "the matrix of costs", got: costs.len(), expected: n * n, why });
+    }
+    let Some(start) = start else {
+        return Ok(());
+    };
+    if start.len() != n {
+        let why = "one for each column".to_owned();
+        return Err(Error::Length { what: "the start of an assignment", got: start.len(), expected: n, why });
+    }
+    match start.iter().position(|dual| !dual.is_finite()) {
+        Some(column) => {
+            let what = format!("the dual of column {column} to start from");
+            Err(Error::NotFinite { what, value: start[column].to_string() })
+        }
+        None => Ok(()),
+    }
+}

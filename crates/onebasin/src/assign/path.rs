@@ -1,0 +1,189 @@
+//! Shortest augmenting paths: Dijkstra's search from a free row to a free column, along reduced costs.
+
+use super::shortlist::Costs;
+use super::shortlist::NONE;
+use super::shortlist::Shortlists;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// What the search does at some distance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Event {
+    distance: f64,
+    what: What,
+}
+
+/// At equal distances columns come first: they may make a look at the whole row needless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// A column is reached, and with it the row that has it.
+    Column(u32),
+    /// Columns beyond the list of a row might be reached.
+    Beyond(u32),
+}
+
+impl Eq for Event {}
+
+impl Ord for Event {
+    /// The nearest is the largest, since a `BinaryHeap` yields that first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.distance.total_cmp(&self.distance).then_with(|| other.what.cmp(&self.what))
+    }
+}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The buffers of a search.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    /// Infinite where not reached, negatively so where settled: (column)
+    distances: Vec<f64>,
+    /// The row before a column that was reached: (column)
+    before: Vec<u32>,
+    /// Distance less the dual of a row that was reached: (row)
+    offsets: Vec<f64>,
+    events: BinaryHeap<Event>,
+    reached: Vec<u32>,
+    settled: Vec<(u32, f64)>,
+    /// The free columns, and perhaps some that were.
+    free: Vec<u32>,
+    /// The nearest free column, and how far it is.
+    end: u32,
+    end_distance: f64,
+}
+
+/// What a search reads and, in the end, changes.
+#[derive(Debug)]
+pub(super) struct State<'a> {
+    pub costs: Costs<'a>,
+    pub duals: &'a mut [f64],
+    pub row_of: &'a mut [u32],
+    pub column_of: &'a mut [u32],
+    pub lists: &'a mut Shortlists,
+}
+
+impl Search {
+    pub(super) fn reset(&mut self, row_of: &[u32]) {
+        let n = row_of.len();
+        self.distances.clear();
+        self.distances.resize(n, f64::INFINITY);
+        self.before.resize(n, NONE);
+        self.offsets.resize(n, 0.0);
+        self.free.clear();
+        self.free.extend((0..n as u32).filter(|column| row_of[*column as usize] == NONE));
+    }
+
+    /// Gives `start`, a free row, a column, so that reduced costs stay at least zero and zero where assigned.
+    pub(super) fn augment(&mut self, state: &mut State<'_>, start: usize) {
+        self.end_distance = f64::INFINITY;
+        // Whatever its dual, the nearest column is the same.
+        self.visit(state, start, 0.0);
+        while let Some(event) = self.events.pop() {
+            if event.distance >= self.end_distance {
+                break;
+            }
+            match event.what {
+                What::Column(column) => {
+                    let column = column as usize;
+                    if event.distance != self.distances[column] {
+                        continue; // it was reached on a shorter way, or is settled
+                    }
+                    self.distances[column] = f64::NEG_INFINITY;
+                    self.settled.push((column as u32, event.distance));
+                    let row = state.row_of[column] as usize;
+                    let dual = state.costs.at(row, column) - state.duals[column];
+                    self.visit(state, row, event.distance - dual);
+                }
+                What::Beyond(row) => self.look_beyond(state, row as usize),
+            }
+        }
+        self.finish(state, start);
+    }
+
+    /// Reaches columns from a row, by its list.
+    fn visit(&mut self, state: &mut State<'_>, row: usize, offset: f64) {
+        self.offsets[row] = offset;
+        if state.lists.list(row).is_empty() {
+            state.lists.make(state.costs, row, state.duals);
+        }
+        for candidate in state.lists.list(row) {
+            if offset + candidate.floor >= self.end_distance {
+                break;
+            }
+            let column = candidate.column as usize;
+            let distance = offset + (f64::from(candidate.cost) - state.duals[column]);
+            self.reach(state.row_of, row, column, distance);
+        }
+        let distance = offset + state.lists.bound(row);
+        if distance < self.end_distance {
+            self.events.push(Event { distance, what: What::Beyond(row as u32) });
+        }
+    }
+
+    #[inline]
+    fn reach(&mut self, row_of: &[u32], row: usize, column: usize, distance: f64) {
+        let known = self.distances[column];
+        if distance >= known || distance >= self.end_distance {
+            return;
+        }
+        if known == f64::INFINITY {
+            self.reached.push(column as u32);
+        }
+        self.distances[column] = distance;
+        self.before[column] = row as u32;
+        if row_of[column] == NONE {
+            self.end = column as u32;
+            self.end_distance = distance;
+        } else {
+            self.events.push(Event { distance, what: What::Column(column as u32) });
+        }
+    }
+
+    /// Makes the list of a row anew or, if that leads no further, reaches all its columns.
+    fn look_beyond(&mut self, state: &mut State<'_>, row: usize) {
+        let bound = state.lists.bound(row);
+        let offset = self.offsets[row];
+        state.lists.make(state.costs, row, state.duals);
+        if state.lists.bound(row) > bound {
+            self.visit(state, row, offset);
+            return;
+        }
+        // Free columns first: no column beyond the nearest of them matters.
+        let (costs, row_of, duals) = (state.costs, &*state.row_of, &*state.duals);
+        let mut free = std::mem::take(&mut self.free);
+        free.retain(|column| row_of[*column as usize] == NONE);
+        let distance = |column: usize| offset + (costs.at(row, column) - duals[column]);
+        for column in &free {
+            self.reach(row_of, row, *column as usize, distance(*column as usize));
+        }
+        self.free = free;
+        let limit = self.end_distance - offset;
+        state.lists.below(costs.n, limit, |column| self.reach(row_of, row, column, distance(column)));
+    }
+
+    /// Lowers the duals of settled columns and turns the path round.
+    fn finish(&mut self, state: &mut State<'_>, start: usize) {
+        assert!(self.end_distance < f64::INFINITY, "a free row reaches every column");
+        for (column, distance) in self.settled.drain(..) {
+            state.duals[column as usize] -= self.end_distance - distance;
+        }
+        let mut column = self.end;
+        loop {
+            let row = self.before[column as usize];
+            state.row_of[column as usize] = row;
+            let next = std::mem::replace(&mut state.column_of[row as usize], column);
+            if row as usize == start {
+                break;
+            }
+            column = next;
+        }
+        self.events.clear();
+        for column in self.reached.drain(..) {
+            self.distances[column as usize] = f64::INFINITY;
+        }
+    }
+}

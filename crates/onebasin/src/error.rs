@@ -50,6 +50,30 @@ pub enum Error {
         /// What was given.
         value: String,
     },
+    /// A value that must be a number is NaN or infinite.
+    #[error("a value of tensor `{tensor}` is {value}; a posterior that diverged cannot be aligned")]
+    Diverged {
+        /// Name of the tensor.
+        tensor: String,
+        /// What was found.
+        value: String,
+    },
+    /// A divergence from a distribution that has no width.
+    #[error("a standard deviation of tensor `{tensor}` is {std}, from which every divergence is infinite; use the channel w2 or mean")]
+    NoWidth {
+        /// Name of the tensor.
+        tensor: String,
+        /// What was found.
+        std: String,
+    },
+    /// A tensor that one permutation acts on twice, or more than two do.
+    #[error("tensor `{tensor}` is permuted by {groups}; alignment needs at most two different permutations for each")]
+    NotBilinear {
+        /// Name of the tensor.
+        tensor: String,
+        /// The permutations, one for each axis.
+        groups: List,
+    },
     /// A posterior to begin at, for a method that begins at initial values.
     #[error("only `hmc` can begin at a posterior; leave `start` out")]
     NoStart,

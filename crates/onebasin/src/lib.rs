@@ -12,5 +12,6 @@ pub mod net;
 pub mod posterior;
 pub mod infer;
 pub mod store;
+pub mod align;
 pub mod measure;
 pub mod experiment;

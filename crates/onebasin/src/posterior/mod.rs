@@ -13,6 +13,7 @@ use crate::params::Layout;
 use crate::params::Params;
 use crate::rng::BLOCK_LEN;
 use crate::rng::Stream;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Something that points can be drawn from, whether it is in memory or not.
@@ -36,6 +37,17 @@ pub enum Posterior {
     Samples(Samples),
     /// Independent normal distributions.
     Gaussian(Gaussian),
+}
+
+impl Posterior {
+    /// The diagonal Gaussian with its means and standard deviations: zero for a point, unbiased for samples.
+    pub fn gaussian(&self) -> Cow<'_, Gaussian> {
+        match self {
+            Self::Gaussian(gaussian) => Cow::Borrowed(gaussian),
+            Self::Point(point) => Cow::Owned(Gaussian { mean: point.clone(), std: Params::zeros(point.layout()) }),
+            Self::Samples(samples) => Cow::Owned(samples.gaussian()),
+        }
+    }
 }
 
 /// Points of equal weight; at least one, all of one layout.
@@ -70,6 +82,20 @@ impl Samples {
     /// Number of chains.
     pub fn chains(&self) -> usize {
         self.chains
+    }
+
+    fn gaussian(&self) -> Gaussian {
+        let layout = self.points[0].layout();
+        let (mut mean, mut std) = (Params::zeros(layout), Params::zeros(layout));
+        let count = self.points.len() as f64;
+        for at in 0..layout.len() {
+            let values = || self.points.iter().map(|point| f64::from(point.values()[at]));
+            let centre = values().sum::<f64>() / count;
+            let squares: f64 = values().map(|value| (value - centre).powi(2)).sum();
+            mean.values_mut()[at] = centre as f32;
+            std.values_mut()[at] = (squares / (count - 1.0).max(1.0)).sqrt() as f32;
+        }
+        Gaussian { mean, std }
     }
 }
 

@@ -1,0 +1,82 @@
+//! Finds the permutations that bring one posterior closest to another.
+
+mod bound;
+mod channels;
+mod costs;
+mod objective;
+mod solve;
+
+pub use channels::Channel;
+pub use objective::Feature;
+pub use objective::Objective;
+pub use objective::Value;
+pub use solve::Attempt;
+pub use solve::Solver;
+pub use solve::Start;
+
+use crate::error::Result;
+use crate::kernels::Team;
+use crate::posterior::Gaussian;
+use crate::symmetry::Permutations;
+use crate::symmetry::Spec;
+
+/// How to align.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// What makes two units alike.
+    pub channel: Channel,
+    /// How the permutations are sought.
+    pub solver: Solver,
+    /// Where descent begins.
+    pub start: Start,
+    /// Decides the order of the groups and random starts.
+    pub seed: u64,
+}
+
+/// The permutations found, and what is known of them.
+#[derive(Clone, Debug)]
+pub struct Alignment {
+    /// To be applied to the posterior that was permuted.
+    pub permutations: Permutations,
+    /// The objective without any permutation.
+    pub before: Value,
+    /// The objective with these.
+    pub after: Value,
+    /// What no permutations exceed.
+    pub bound: f64,
+    /// All that was tried, the best first.
+    pub attempts: Vec<Attempt>,
+}
+
+impl Alignment {
+    /// How many assignment problems were solved.
+    pub fn assignments(&self) -> usize {
+        self.attempts.iter().map(|attempt| attempt.assignments).sum()
+    }
+}
+
+/// Aligns `moved` with `fixed` by one of the channels that look at weights.
+pub fn pair(spec: &Spec, fixed: &Gaussian, moved: &Gaussian, settings: Settings, team: &Team) -> Result<Alignment> {
+    spec.layout().check_same(fixed.mean().layout())?;
+    spec.layout().check_same(moved.mean().layout())?;
+    let objective = Objective::new(spec, settings.channel.features(fixed, moved)?, None)?;
+    maximise(&objective, settings, team)
+}
+
+/// Seeks the permutations with the largest objective.
+pub fn maximise(objective: &Objective<'_>, settings: Settings, team: &Team) -> Result<Alignment> {
+    let spec = objective.spec();
+    let identity = Permutations::identity(spec);
+    let mut search = solve::Search::new(objective, team, settings.seed);
+    let attempts = search.run(settings.solver, settings.start)?;
+    let best = &attempts[0];
+    let after = best.value.clone();
+    Ok(Alignment {
+        permutations: Permutations::new(spec, best.permutations.clone())?,
+        before: objective.value(team, identity.as_slice()),
+        // Where the bound is reached, rounding may put it a little below.
+        bound: bound::bound(search.costs())?.max(after.total),
+        after,
+        attempts,
+    })
+}

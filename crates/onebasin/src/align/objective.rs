@@ -1,0 +1,250 @@
+//! What alignment maximises: the sum of products of features, those of one side permuted.
+//!
+//! Every criterion between two posteriors is one of this form; they differ in the features (`docs/math.md`).
+
+use crate::error::Error;
+use crate::error::List;
+use crate::error::Result;
+use crate::kernels::Team;
+use crate::symmetry::Patch;
+use crate::symmetry::Permutation;
+use crate::symmetry::Spec;
+use std::borrow::Cow;
+use std::sync::Mutex;
+
+/// Products that one thread sums at a time: the borders of these pieces fix the order of the additions.
+const PIECE: usize = 1 << 16;
+
+/// One feature of every parameter, on both sides.
+#[derive(Clone, Debug)]
+pub struct Feature<'a> {
+    /// Of the side that stays.
+    pub fixed: Cow<'a, [f32]>,
+    /// Of the side that is permuted.
+    pub moved: Cow<'a, [f32]>,
+}
+
+/// How a patch of a tensor looks from one of its groups.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    /// Which patch of the spec.
+    pub(super) patch: usize,
+    /// Floats from one unit to the next.
+    pub(super) stride: usize,
+    /// The group on the other axis, and its stride.
+    pub(super) other: Option<(usize, usize)>,
+}
+
+/// A sum of products of features, to be maximised over the permutations of a spec.
+#[derive(Clone, Debug)]
+pub struct Objective<'a> {
+    spec: &'a Spec,
+    features: Vec<Feature<'a>>,
+    linear: Vec<Vec<f32>>,
+    views: Vec<Vec<View>>,
+    neighbours: Vec<Vec<usize>>,
+}
+
+/// The value of an objective, and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// The whole sum.
+    pub total: f64,
+    /// The part of each tensor, in the order of the layout.
+    pub tensors: Vec<f64>,
+    /// The part of each permutation, in the order of the spec: a tensor that two act on counts half for each.
+    pub groups: Vec<f64>,
+}
+
+impl<'a> Objective<'a> {
+    /// The features may be none if `linear` is given: for each group a matrix (units that stay, units that move) of which
+    /// the entries that the permutation chooses are added.
+    pub fn new(spec: &'a Spec, features: Vec<Feature<'a>>, linear: Option<Vec<Vec<f32>>>) -> Result<Self> {
+        let groups = spec.groups();
+        for side in features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]) {
+            assert_eq!(side.len(), spec.layout().len(), "a feature has one value for each parameter");
+            if let Some(at) = side.iter().position(|value| !value.is_finite()) {
+                return Err(not_finite(spec, at, side[at]));
+            }
+        }
+        let linear = linear.unwrap_or_else(|| vec![Vec::new(); groups.len()]);
+        assert_eq!(linear.len(), groups.len(), "one matrix for each group");
+        for (matrix, group) in linear.iter().zip(groups) {
+            assert!(matrix.is_empty() || matrix.len() == group.size * group.size, "matrices are square");
+        }
+        let mut views = vec![Vec::new(); groups.len()];
+        let mut neighbours = vec![Vec::new(); groups.len()];
+        for (patch, Patch { tensor, axes, .. }) in spec.patches().iter().enumerate() {
+            match axes[..] {
+                [] => {}
+                [(group, stride)] => views[group].push(View { patch, stride, other: None }),
+                [(first, first_stride), (second, second_stride)] if first != second => {
+                    views[first].push(View { patch, stride: first_stride, other: Some((second, second_stride)) });
+                    views[second].push(View { patch, stride: second_stride, other: Some((first, first_stride)) });
+                    neighbours[first].push(second);
+                    neighbours[second].push(first);
+                }
+                _ => {
+                    return Err(Error::NotBilinear {
+                        tensor: spec.layout().tensors()[*tensor].name().to_owned(),
+                        groups: List(axes.iter().map(|(group, _)| groups[*group].name.clone()).collect()),
+                    });
+                }
+            }
+        }
+        for list in &mut neighbours {
+            list.sort_unstable();
+            list.dedup();
+        }
+        Ok(Self { spec, features, linear, views, neighbours })
+    }
+
+    /// The spec whose permutations are sought.
+    pub fn spec(&self) -> &'a Spec {
+        self.spec
+    }
+    pub(super) fn features(&self) -> &[Feature<'a>] {
+        &self.features
+    }
+    /// The matrix of a group that is added, or nothing.
+    pub(super) fn linear(&self, group: usize) -> &[f32] {
+        &self.linear[group]
+    }
+    pub(super) fn views(&self, group: usize) -> &[View] {
+        &self.views[group]
+    }
+    /// The groups that share a tensor with this one, in order.
+    pub(super) fn neighbours(&self, group: usize) -> &[usize] {
+        &self.neighbours[group]
+    }
+    pub(super) fn size(&self, group: usize) -> usize {
+        self.spec.groups()[group].size
+    }
+    pub(super) fn groups(&self) -> usize {
+        self.spec.groups().len()
+    }
+
+    /// The objective at some permutations, summed in f64.
+    pub fn value(&self, team: &Team, permutations: &[Permutation]) -> Value {
+        let patches = self.spec.patches();
+        let mut pieces = Vec::new();
+        for (index, patch) in patches.iter().enumerate() {
+            let (rows, len) = self.rows(patch);
+            let together = (PIECE / len).max(1);
+            pieces.extend((0..rows).step_by(together).map(|row| (index, row..(row + together).min(rows))));
+        }
+        let sums: Vec<Mutex<f64>> = pieces.iter().map(|_| Mutex::new(0.0)).collect();
+        team.for_each(pieces.len(), |piece| {
+            let (patch, rows) = &pieces[piece];
+            let sum = rows.clone().map(|row| self.row(&patches[*patch], row, permutations)).sum();
+            *sums[piece].lock().expect("nobody panics while holding a sum") = sum;
+        });
+        let layout = self.spec.layout();
+        let mut value = Value { total: 0.0, tensors: vec![0.0; layout.tensors().len()], groups: vec![0.0; self.groups()] };
+        for ((patch, _), sum) in pieces.iter().zip(sums) {
+            let sum = sum.into_inner().expect("nobody panics while holding a sum");
+            let Patch { tensor, axes, .. } = &patches[*patch];
+            value.tensors[*tensor] += sum;
+            for (group, _) in axes {
+                value.groups[*group] += sum / axes.len() as f64;
+            }
+        }
+        value.total = value.tensors.iter().sum();
+        for (group, (matrix, permutation)) in self.linear.iter().zip(permutations).enumerate() {
+            if !matrix.is_empty() {
+                let sum = chosen(matrix, permutation.as_slice());
+                value.groups[group] += sum;
+                value.total += sum;
+            }
+        }
+        value
+    }
+
+    /// How many rows a patch is summed in, and about how many products each has.
+    fn rows(&self, patch: &Patch) -> (usize, usize) {
+        match patch.axes[..] {
+            [] => (1, patch.rest.len()),
+            [(group, _)] => (patch.rest.len(), self.size(group)),
+            [(first, _), (second, _), ..] => (self.size(first), self.size(second) * patch.rest.len()),
+        }
+    }
+
+    /// The sum of one row of a patch.
+    fn row(&self, patch: &Patch, row: usize, permutations: &[Permutation]) -> f64 {
+        let Patch { base, axes, rest, .. } = patch;
+        let mut sum = 0.0;
+        for Feature { fixed, moved } in &self.features {
+            sum += match axes[..] {
+                [] => rest.iter().map(|at| product(fixed[base + at], moved[base + at])).sum(),
+                [(group, stride)] => {
+                    let at = base + rest[row];
+                    gathered(&fixed[at..], &moved[at..], stride, permutations[group].as_slice())
+                }
+                [(first, far), (second, near), ..] => {
+                    let from = permutations[first].as_slice()[row] as usize;
+                    let inner = permutations[second].as_slice();
+                    rest.iter()
+                        .map(|at| gathered(&fixed[base + row * far + at..], &moved[base + from * far + at..], near, inner))
+                        .sum::<f64>()
+                }
+            };
+        }
+        sum
+    }
+
+    /// What the objective gains if some units of a group change their partners, all else being as it is; in f64.
+    ///
+    /// Of each change, the unit that stays, its new partner and its old one.
+    pub(super) fn gain(&self, group: usize, changes: &[(usize, u32, u32)], permutations: &[Permutation]) -> f64 {
+        let mut gain = 0.0;
+        for &(unit, new, old) in changes {
+            for view in &self.views[group] {
+                let Patch { base, rest, .. } = &self.spec.patches()[view.patch];
+                for Feature { fixed, moved } in &self.features {
+                    for at in rest {
+                        let [at, new, old] = [unit, new as usize, old as usize].map(|u| base + at + u * view.stride);
+                        gain += match view.other {
+                            None => product(fixed[at], moved[new]) - product(fixed[at], moved[old]),
+                            Some((other, stride)) => {
+                                let other = permutations[other].as_slice();
+                                gathered(&fixed[at..], &moved[new..], stride, other)
+                                    - gathered(&fixed[at..], &moved[old..], stride, other)
+                            }
+                        };
+                    }
+                }
+            }
+            if !self.linear[group].is_empty() {
+                let row = &self.linear[group][unit * self.size(group)..];
+                gain += f64::from(row[new as usize]) - f64::from(row[old as usize]);
+            }
+        }
+        gain
+    }
+}
+
+fn product(a: f32, b: f32) -> f64 {
+    f64::from(a) * f64::from(b)
+}
+
+/// Σᵢ a[i · stride] · b[p[i] · stride], in eight sums.
+fn gathered(a: &[f32], b: &[f32], stride: usize, permutation: &[u32]) -> f64 {
+    let mut sums = [0.0; 8];
+    for (eight, part) in permutation.chunks(8).enumerate() {
+        for (lane, from) in part.iter().enumerate() {
+            sums[lane] += product(a[(eight * 8 + lane) * stride], b[*from as usize * stride]);
+        }
+    }
+    sums.iter().sum()
+}
+
+/// Σᵢ matrix[i, p[i]].
+pub(super) fn chosen(matrix: &[f32], columns: &[u32]) -> f64 {
+    matrix.chunks_exact(columns.len()).zip(columns).map(|(row, column)| f64::from(row[*column as usize])).sum()
+}
+
+fn not_finite(spec: &Spec, at: usize, value: f32) -> Error {
+    let tensors = spec.layout().tensors();
+    let tensor = tensors.iter().find(|tensor| tensor.range().contains(&at)).expect("every value is in a tensor");
+    Error::Diverged { tensor: tensor.name().to_owned(), value: value.to_string() }
+}

@@ -3,6 +3,7 @@
 //! A change of some units of a neighbour changes the costs by as many outer products, so late sweeps, in which few units
 //! still move, cost next to nothing.
 
+use super::marginals::Marginals;
 use super::objective::Feature;
 use super::objective::Objective;
 use super::objective::View;
@@ -12,10 +13,13 @@ use crate::kernels::Team;
 use crate::kernels::geometry::Geometry;
 use crate::kernels::geometry::Plane;
 use crate::kernels::geometry::blocks;
+use crate::kernels::geometry::depth;
 use crate::kernels::lanes::BLOCK;
 use crate::kernels::outer::WeightGradient;
+use crate::kernels::pack::Gather;
 use crate::symmetry::Patch;
 use crate::symmetry::Permutation;
+use std::sync::Arc;
 
 /// Columns that are packed and multiplied at a time.
 const COLUMNS: usize = 1024;
@@ -30,32 +34,34 @@ pub(super) struct Costs<'a> {
     matrices: Vec<Vec<f32>>,
     /// For each group, the permutation of each of its neighbours that its matrix counts with; none is the barycentre.
     counted: Vec<Vec<Option<Permutation>>>,
-    means: Vec<Vec<Means>>,
+    marginals: Arc<Marginals>,
     packed: [Aligned; 2],
 }
 
-/// The means over the units of the other axis, of each view with one: (features, rest, units).
-#[derive(Clone, Debug, Default)]
-struct Means {
-    fixed: Vec<f32>,
-    moved: Vec<f32>,
-}
-
-/// One column of the factors: where it begins on the side that stays, and on the side that moves; what begins at the third
-/// place is subtracted from the latter.
-#[derive(Clone, Copy)]
-struct Column {
-    fixed: usize,
-    moved: usize,
-    less: Option<usize>,
-}
-
-/// Factors of a product: their columns are units, `stride` apart.
+/// The factors of a product: of each column, where its units begin on either side, `stride` apart; what begins at the places
+/// of `less` is subtracted from the side that moves.
 struct Factors<'b> {
     fixed: &'b [f32],
     moved: &'b [f32],
     stride: usize,
     weight: f32,
+    columns: &'b Columns,
+}
+
+#[derive(Default)]
+struct Columns {
+    fixed: Vec<usize>,
+    moved: Vec<usize>,
+    /// Empty, or as long as the others.
+    less: Vec<usize>,
+}
+
+impl Columns {
+    /// The same places on both sides.
+    fn same(places: impl Iterator<Item = usize>) -> Self {
+        let fixed: Vec<usize> = places.collect();
+        Self { moved: fixed.clone(), fixed, less: Vec::new() }
+    }
 }
 
 impl<'a> Costs<'a> {
@@ -70,7 +76,7 @@ impl<'a> Costs<'a> {
             isa: Isa::detect(),
             matrices: groups.clone().map(|group| vec![0.0; objective.size(group).pow(2)]).collect(),
             counted: groups.clone().map(|group| vec![None; objective.neighbours(group).len()]).collect(),
-            means: groups.clone().map(|group| objective.views(group).iter().map(|_| Means::default()).collect()).collect(),
+            marginals: Arc::new(Marginals::new(objective, team)),
             packed: [packed(), packed()],
         };
         for group in groups {
@@ -87,7 +93,7 @@ impl<'a> Costs<'a> {
             isa: self.isa,
             matrices: self.matrices.clone(),
             counted: self.counted.clone(),
-            means: self.means.clone(),
+            marginals: Arc::clone(&self.marginals),
             packed: self.packed.clone(),
         }
     }
@@ -108,69 +114,47 @@ impl<'a> Costs<'a> {
         let objective = self.objective;
         let linear = objective.linear(group);
         self.matrices[group][..linear.len()].copy_from_slice(linear);
-        for (index, view) in objective.views(group).iter().enumerate() {
+        for view in objective.views(group) {
             let Patch { base, rest, .. } = &objective.spec().patches()[view.patch];
             match view.other {
                 None => {
-                    let columns: Vec<Column> =
-                        rest.iter().map(|at| Column { fixed: base + at, moved: base + at, less: None }).collect();
+                    let columns = &Columns::same(rest.iter().map(|at| base + at));
                     for Feature { fixed, moved } in objective.features() {
-                        self.add(group, &Factors { fixed, moved, stride: view.stride, weight: 1.0 }, &columns);
+                        self.add(group, &Factors { fixed, moved, stride: view.stride, weight: 1.0, columns });
                     }
                 }
-                Some(_) => {
-                    self.means[group][index] = self.means_of(group, *view);
-                    self.add_means(group, index, 1.0);
-                }
+                Some(_) => self.add_means(group, *view, 1.0),
             }
         }
     }
 
-    fn means_of(&self, group: usize, view: View) -> Means {
-        let objective = self.objective;
-        let Patch { base, rest, .. } = &objective.spec().patches()[view.patch];
-        let (other, stride) = view.other.expect("only views with another axis have means");
-        let (units, others) = (objective.size(group), objective.size(other));
-        let mean = |values: &[f32]| {
-            let mut means = vec![0.0; units * rest.len()];
-            self.team.chunks(&mut means, units, |index, means| {
-                let at = base + rest[index];
-                let mut sums = vec![0.0f64; units];
-                // The axis with the smaller stride goes inside, so that memory is read in order.
-                if view.stride < stride {
-                    for other in 0..others {
-                        for (unit, sum) in sums.iter_mut().enumerate() {
-                            *sum += f64::from(values[at + other * stride + unit * view.stride]);
-                        }
-                    }
-                } else {
-                    for (unit, sum) in sums.iter_mut().enumerate() {
-                        let row = &values[at + unit * view.stride..];
-                        *sum = (0..others).map(|other| f64::from(row[other * stride])).sum();
-                    }
-                }
-                for (mean, sum) in means.iter_mut().zip(sums) {
-                    *mean = (sum / others as f64) as f32;
-                }
-            });
-            means
-        };
-        let all = |side: fn(&'a Feature<'a>) -> &'a [f32]| {
-            objective.features().iter().flat_map(|feature| mean(side(feature))).collect()
-        };
-        Means { fixed: all(|feature| &feature.fixed), moved: all(|feature| &feature.moved) }
+    /// Adds what the neighbour of a view contributes at the barycentre, some times.
+    fn add_means(&mut self, group: usize, view: View, times: f32) {
+        let units = self.objective.size(group);
+        let (other, _) = view.other.expect("only views with another axis have means");
+        let marginals = Arc::clone(&self.marginals);
+        let [fixed, moved] = marginals.of(view.patch, view.axis).map(|marginal| &marginal.means[..]);
+        let columns = &Columns::same((0..fixed.len()).step_by(units));
+        let weight = times * self.objective.size(other) as f32;
+        self.add(group, &Factors { fixed, moved, stride: 1, weight, columns });
     }
 
-    /// Adds what the neighbour of a view contributes at the barycentre, `sign` times.
-    fn add_means(&mut self, group: usize, view: usize, sign: f32) {
-        let units = self.objective.size(group);
-        let (other, _) = self.objective.views(group)[view].other.expect("only views with another axis have means");
-        let means = std::mem::take(&mut self.means[group][view]);
-        let columns: Vec<Column> =
-            (0..means.fixed.len()).step_by(units).map(|at| Column { fixed: at, moved: at, less: None }).collect();
-        let weight = sign * self.objective.size(other) as f32;
-        self.add(group, &Factors { fixed: &means.fixed, moved: &means.moved, stride: 1, weight }, &columns);
-        self.means[group][view] = means;
+    /// Turns the costs with nothing known into those of an upper bound.
+    ///
+    /// Of a tensor with two groups, each has half: what the means over the units of the other contribute, and the
+    /// product of the norms of what is left, which by Cauchy and Schwarz is not exceeded whatever the other does.
+    pub(super) fn relax(&mut self) {
+        for group in 0..self.objective.groups() {
+            for &view in self.objective.views(group).iter().filter(|view| view.other.is_some()) {
+                self.add_means(group, view, -0.5);
+                let [fixed, moved] = self.marginals.of(view.patch, view.axis).map(|marginal| &marginal.norms);
+                let moved: Vec<f32> = moved.iter().map(|norm| norm.sqrt() as f32).collect();
+                for (row, norm) in self.matrices[group].chunks_exact_mut(moved.len()).zip(fixed) {
+                    let half = 0.5 * norm.sqrt() as f32;
+                    row.iter_mut().zip(&moved).for_each(|(entry, norm)| *entry += half * norm);
+                }
+            }
+        }
     }
 
     /// Brings the matrix of a group up to date with the permutations of its neighbours; those that are not known stay at
@@ -186,61 +170,55 @@ impl<'a> Costs<'a> {
                 continue;
             }
             let old = self.counted[group][slot].replace(new.clone());
-            for (index, view) in objective.views(group).iter().enumerate() {
+            for view in objective.views(group) {
                 let Some((other, stride)) = view.other.filter(|(other, _)| *other == neighbour) else { continue };
                 debug_assert_eq!(objective.size(other), new.len());
                 let Patch { base, rest, .. } = &objective.spec().patches()[view.patch];
-                let mut columns = Vec::new();
+                let mut columns = Columns::default();
                 for at in rest {
-                    let column = |(unit, new): (usize, &u32)| {
-                        let less = old.as_ref().map(|old| old.as_slice()[unit]);
+                    for (unit, &new) in new.as_slice().iter().enumerate() {
                         let place = |unit: usize| base + at + unit * stride;
-                        (less != Some(*new)).then(|| Column {
-                            fixed: place(unit),
-                            moved: place(*new as usize),
-                            less: less.map(|less| place(less as usize)),
-                        })
-                    };
-                    columns.extend(new.as_slice().iter().enumerate().filter_map(column));
+                        let less = old.as_ref().map(|old| old.as_slice()[unit]);
+                        if less != Some(new) {
+                            columns.fixed.push(place(unit));
+                            columns.moved.push(place(new as usize));
+                            columns.less.extend(less.map(|less| place(less as usize)));
+                        }
+                    }
                 }
+                let columns = &columns;
                 for Feature { fixed, moved } in objective.features() {
-                    self.add(group, &Factors { fixed, moved, stride: view.stride, weight: 1.0 }, &columns);
+                    self.add(group, &Factors { fixed, moved, stride: view.stride, weight: 1.0, columns });
                 }
                 if old.is_none() {
-                    self.add_means(group, index, -1.0);
+                    self.add_means(group, *view, -1.0);
                 }
             }
         }
     }
 
     /// Adds the sum over columns of the outer products of the two sides.
-    fn add(&mut self, group: usize, factors: &Factors<'_>, columns: &[Column]) {
+    fn add(&mut self, group: usize, factors: &Factors<'_>) {
+        let Factors { stride, weight, columns, .. } = *factors;
         let units = self.objective.size(group);
         let (team, isa) = (self.team, self.isa);
-        for columns in columns.chunks(COLUMNS) {
-            let plane = Plane::vectors(columns.len());
+        for first in (0..columns.fixed.len()).step_by(COLUMNS) {
+            let count = COLUMNS.min(columns.fixed.len() - first);
+            let plane = Plane::vectors(count);
             let geometry = Geometry { kernel: 1, stride: 1, inputs: units, units, from: plane, to: plane };
             let len = blocks(units) * plane.block();
             let [fixed, moved] = &mut self.packed;
             let (fixed, moved) = (&mut fixed[..len], &mut moved[..len]);
             team.chunk_pairs((fixed, plane.block()), (moved, plane.block()), |block, fixed, moved| {
-                let first = block * BLOCK;
-                let depth = BLOCK.min(units - first);
-                let skip = first * factors.stride;
-                for (column, (fixed, moved)) in
-                    columns.iter().zip(fixed.as_chunks_mut::<BLOCK>().0.iter_mut().zip(moved.as_chunks_mut().0))
-                {
-                    *fixed = lanes(&factors.fixed[column.fixed + skip..], factors.stride, depth);
-                    if factors.weight != 1.0 {
-                        *fixed = fixed.map(|value| value * factors.weight);
-                    }
-                    *moved = lanes(&factors.moved[column.moved + skip..], factors.stride, depth);
-                    if let Some(less) = column.less {
-                        let less: [f32; BLOCK] = lanes(&factors.moved[less + skip..], factors.stride, depth);
-                        for (value, less) in moved.iter_mut().zip(less) {
-                            *value -= less;
-                        }
-                    }
+                let gather = |from: &[f32], places: &[usize], factor, accumulate, blocked: &mut [f32]| {
+                    let from = &from[block * BLOCK * stride..];
+                    let (places, units) = (&places[first..first + count], depth(units, block));
+                    isa.run(Gather { from, places, stride, units, factor, accumulate, blocked });
+                };
+                gather(factors.fixed, &columns.fixed, weight, false, fixed);
+                gather(factors.moved, &columns.moved, 1.0, false, moved);
+                if !columns.less.is_empty() {
+                    gather(factors.moved, &columns.less, -1.0, true, moved);
                 }
             });
             let share = team.share(blocks(units));
@@ -248,7 +226,7 @@ impl<'a> Costs<'a> {
             team.chunks(&mut self.matrices[group], share * BLOCK * units, |part, matrix| {
                 isa.run(WeightGradient {
                     geometry: &geometry,
-                    columns: columns.len(),
+                    columns: count,
                     images: 1,
                     x: fixed,
                     dy: moved,
@@ -259,12 +237,4 @@ impl<'a> Costs<'a> {
             });
         }
     }
-}
-
-/// The values of some units, `stride` apart, zeros behind the last.
-fn lanes(from: &[f32], stride: usize, depth: usize) -> [f32; BLOCK] {
-    if stride == 1 && depth == BLOCK {
-        return *from.first_chunk().expect("a whole block");
-    }
-    std::array::from_fn(|lane| if lane < depth { from[lane * stride] } else { 0.0 })
 }

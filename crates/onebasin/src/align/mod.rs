@@ -3,6 +3,7 @@
 mod bound;
 mod channels;
 mod costs;
+mod marginals;
 mod objective;
 mod solve;
 
@@ -75,7 +76,7 @@ pub fn maximise(objective: &Objective<'_>, settings: Settings, team: &Team) -> R
         permutations: Permutations::new(spec, best.permutations.clone())?,
         before: objective.value(team, identity.as_slice()),
         // Where the bound is reached, rounding may put it a little below.
-        bound: bound::bound(search.costs())?.max(after.total),
+        bound: bound::bound(&mut search)?.max(after.total),
         after,
         attempts,
     })

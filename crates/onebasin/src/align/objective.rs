@@ -5,7 +5,9 @@
 use crate::error::Error;
 use crate::error::List;
 use crate::error::Result;
+use crate::kernels::Isa;
 use crate::kernels::Team;
+use crate::kernels::marginals::PermutedProduct;
 use crate::symmetry::Patch;
 use crate::symmetry::Permutation;
 use crate::symmetry::Spec;
@@ -29,6 +31,8 @@ pub struct Feature<'a> {
 pub(super) struct View {
     /// Which patch of the spec.
     pub(super) patch: usize,
+    /// Whether this is the first or the second of its axes.
+    pub(super) axis: usize,
     /// Floats from one unit to the next.
     pub(super) stride: usize,
     /// The group on the other axis, and its stride.
@@ -43,6 +47,7 @@ pub struct Objective<'a> {
     linear: Vec<Vec<f32>>,
     views: Vec<Vec<View>>,
     neighbours: Vec<Vec<usize>>,
+    isa: Isa,
 }
 
 /// The value of an objective, and where it comes from.
@@ -63,7 +68,11 @@ impl<'a> Objective<'a> {
         let groups = spec.groups();
         for side in features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]) {
             assert_eq!(side.len(), spec.layout().len(), "a feature has one value for each parameter");
-            if let Some(at) = side.iter().position(|value| !value.is_finite()) {
+            // By chunks, because a search that may end anywhere is slow.
+            let any = |part: &[f32]| part.iter().fold(false, |any, value| any | !value.is_finite());
+            if let Some(chunk) = side.chunks(1 << 12).position(any) {
+                let within = side[chunk << 12..].iter().position(|value| !value.is_finite());
+                let at = (chunk << 12) + within.expect("this chunk has one");
                 return Err(not_finite(spec, at, side[at]));
             }
         }
@@ -77,10 +86,10 @@ impl<'a> Objective<'a> {
         for (patch, Patch { tensor, axes, .. }) in spec.patches().iter().enumerate() {
             match axes[..] {
                 [] => {}
-                [(group, stride)] => views[group].push(View { patch, stride, other: None }),
+                [(group, stride)] => views[group].push(View { patch, axis: 0, stride, other: None }),
                 [(first, first_stride), (second, second_stride)] if first != second => {
-                    views[first].push(View { patch, stride: first_stride, other: Some((second, second_stride)) });
-                    views[second].push(View { patch, stride: second_stride, other: Some((first, first_stride)) });
+                    views[first].push(View { patch, axis: 0, stride: first_stride, other: Some((second, second_stride)) });
+                    views[second].push(View { patch, axis: 1, stride: second_stride, other: Some((first, first_stride)) });
                     neighbours[first].push(second);
                     neighbours[second].push(first);
                 }
@@ -96,7 +105,7 @@ impl<'a> Objective<'a> {
             list.sort_unstable();
             list.dedup();
         }
-        Ok(Self { spec, features, linear, views, neighbours })
+        Ok(Self { spec, features, linear, views, neighbours, isa: Isa::detect() })
     }
 
     /// The spec whose permutations are sought.
@@ -178,13 +187,13 @@ impl<'a> Objective<'a> {
                 [] => rest.iter().map(|at| product(fixed[base + at], moved[base + at])).sum(),
                 [(group, stride)] => {
                     let at = base + rest[row];
-                    gathered(&fixed[at..], &moved[at..], stride, permutations[group].as_slice())
+                    gathered(self.isa, &fixed[at..], &moved[at..], stride, permutations[group].as_slice())
                 }
                 [(first, far), (second, near), ..] => {
                     let from = permutations[first].as_slice()[row] as usize;
                     let inner = permutations[second].as_slice();
                     rest.iter()
-                        .map(|at| gathered(&fixed[base + row * far + at..], &moved[base + from * far + at..], near, inner))
+                        .map(|at| gathered(self.isa, &fixed[base + row * far + at..], &moved[base + from * far + at..], near, inner))
                         .sum::<f64>()
                 }
             };
@@ -207,8 +216,8 @@ impl<'a> Objective<'a> {
                             None => product(fixed[at], moved[new]) - product(fixed[at], moved[old]),
                             Some((other, stride)) => {
                                 let other = permutations[other].as_slice();
-                                gathered(&fixed[at..], &moved[new..], stride, other)
-                                    - gathered(&fixed[at..], &moved[old..], stride, other)
+                                gathered(self.isa, &fixed[at..], &moved[new..], stride, other)
+                                    - gathered(self.isa, &fixed[at..], &moved[old..], stride, other)
                             }
                         };
                     }
@@ -227,15 +236,9 @@ fn product(a: f32, b: f32) -> f64 {
     f64::from(a) * f64::from(b)
 }
 
-/// Σᵢ a[i · stride] · b[p[i] · stride], in eight sums.
-fn gathered(a: &[f32], b: &[f32], stride: usize, permutation: &[u32]) -> f64 {
-    let mut sums = [0.0; 8];
-    for (eight, part) in permutation.chunks(8).enumerate() {
-        for (lane, from) in part.iter().enumerate() {
-            sums[lane] += product(a[(eight * 8 + lane) * stride], b[*from as usize * stride]);
-        }
-    }
-    sums.iter().sum()
+/// Σᵢ a[i · stride] · b[p[i] · stride].
+fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, permutation: &[u32]) -> f64 {
+    isa.run(PermutedProduct { a, b, stride, permutation })
 }
 
 /// Σᵢ matrix[i, p[i]].

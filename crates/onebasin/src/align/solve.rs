@@ -237,7 +237,7 @@ impl<'a> Search<'a> {
     }
 
     /// Solves the problems of some groups, side by side, at their present costs.
-    fn assign(&mut self, costs: &Costs<'_>, groups: &[usize], duals: &mut Duals) -> Result<Vec<Assignment>> {
+    pub(super) fn assign(&mut self, costs: &Costs<'_>, groups: &[usize], duals: &mut Duals) -> Result<Vec<Assignment>> {
         self.solve(groups, |group| costs.matrix(group), duals)
     }
 

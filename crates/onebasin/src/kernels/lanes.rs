@@ -30,6 +30,8 @@ pub unsafe trait Lanes: Copy {
     unsafe fn load(from: *const f32) -> Self;
     /// The first `count` lanes from memory, zero in the others.
     unsafe fn load_part(from: *const f32, count: usize) -> Self;
+    /// All lanes from memory, `stride` values apart; 16 strides must fit 31 bits.
+    unsafe fn load_apart(from: *const f32, stride: usize) -> Self;
     /// All lanes to memory.
     unsafe fn store(self, to: *mut f32);
     /// The first `count` lanes to memory.
@@ -129,6 +131,12 @@ unsafe impl Lanes for Avx512 {
         Self(x86::_mm512_maskz_loadu_ps(first(count), from))
     }
     #[inline(always)]
+    unsafe fn load_apart(from: *const f32, stride: usize) -> Self {
+        let lanes = x86::_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let offsets = x86::_mm512_mullo_epi32(lanes, x86::_mm512_set1_epi32(stride as i32));
+        Self(x86::_mm512_i32gather_ps::<4>(offsets, from))
+    }
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         x86::_mm512_storeu_ps(to, self.0);
     }
@@ -214,6 +222,12 @@ unsafe impl Lanes for Avx2 {
         let mut lanes = [0.0f32; 8];
         std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
         Self::load(lanes.as_ptr())
+    }
+    #[inline(always)]
+    unsafe fn load_apart(from: *const f32, stride: usize) -> Self {
+        let lanes = x86::_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        let offsets = x86::_mm256_mullo_epi32(lanes, x86::_mm256_set1_epi32(stride as i32));
+        Self(x86::_mm256_i32gather_ps::<4>(from, offsets))
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
@@ -303,6 +317,10 @@ unsafe impl Lanes for Portable {
         let mut lanes = [0.0; 4];
         std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
         Self(lanes)
+    }
+    #[inline(always)]
+    unsafe fn load_apart(from: *const f32, stride: usize) -> Self {
+        Self(std::array::from_fn(|lane| *from.add(lane * stride)))
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {

@@ -31,6 +31,7 @@ pub mod pixels;
 pub mod pack;
 pub mod convolve;
 pub mod outer;
+pub mod marginals;
 pub mod sparse;
 pub mod elementwise;
 pub mod normalise;

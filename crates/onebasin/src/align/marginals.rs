@@ -1,0 +1,91 @@
+//! What the tensors that two permutations act on look like to a group that knows nothing of the other.
+
+use super::objective::Feature;
+use super::objective::Objective;
+use crate::kernels::Isa;
+use crate::kernels::Team;
+use crate::kernels::marginals;
+use crate::symmetry::Patch;
+use std::sync::Mutex;
+
+/// A patch with two axes, seen from one of them, on one side.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Marginal {
+    /// The means over the units of the other axis: (features, rest, units).
+    pub(super) means: Vec<f32>,
+    /// Of each unit, the squared norm of what is left without them.
+    pub(super) norms: Vec<f64>,
+}
+
+/// For each side, that which stays and that which moves, both axes.
+type Sides = [[Marginal; 2]; 2];
+
+/// Of every patch with two axes, by its index.
+#[derive(Clone, Debug)]
+pub(super) struct Marginals(Vec<Option<Sides>>);
+
+impl Marginals {
+    pub(super) fn new(objective: &Objective<'_>, team: &Team) -> Self {
+        let patches = objective.spec().patches();
+        let found: Vec<Mutex<[Marginal; 2]>> = (0..2 * patches.len()).map(|_| Mutex::default()).collect();
+        team.for_each(found.len(), |index| {
+            let patch = &patches[index / 2];
+            if patch.axes.len() == 2 {
+                *found[index].lock().expect(NO_PANIC) = of(objective, patch, index % 2 == 0);
+            }
+        });
+        let mut found = found.into_iter().map(|found| found.into_inner().expect(NO_PANIC));
+        let sides = patches.iter().map(|patch| {
+            let sides = [found.next().expect("two for each patch"), found.next().expect("two for each patch")];
+            (patch.axes.len() == 2).then_some(sides)
+        });
+        Self(sides.collect())
+    }
+
+    /// A patch with two axes as its first or its second one sees it: the side that stays, and the one that moves.
+    pub(super) fn of(&self, patch: usize, axis: usize) -> [&Marginal; 2] {
+        let [fixed, moved] = self.0[patch].as_ref().expect("only patches with two axes have marginals");
+        [&fixed[axis], &moved[axis]]
+    }
+}
+
+const NO_PANIC: &str = "nobody panics while holding a result";
+
+fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
+    let [(first, far), (second, near)] = patch.axes[..] else { unreachable!("only for patches with two axes") };
+    let isa = Isa::detect();
+    let sizes = [objective.size(first), objective.size(second)];
+    let mut marginals = sizes.map(|size| Marginal { means: Vec::new(), norms: vec![0.0; size] });
+    let mut row = vec![0.0; if near == 1 { 0 } else { sizes[1] }];
+    for Feature { fixed: stays, moved } in objective.features() {
+        let values = if fixed { stays } else { moved };
+        for at in &patch.rest {
+            let from = &values[patch.base + at..];
+            let pivot = from[0];
+            let [mut rows, mut columns] = sizes.map(|size| [vec![0.0f32; size], vec![0.0f32; size]]);
+            if near == 1 {
+                let [rows, columns] = [&mut rows, &mut columns].map(|[sums, squares]| [&mut sums[..], &mut squares[..]]);
+                isa.run(marginals::Marginals { from, stride: far, pivot, rows, columns });
+            } else {
+                for index in 0..sizes[0] {
+                    for (column, value) in row.iter_mut().enumerate() {
+                        *value = from[index * far + column * near];
+                    }
+                    let rows = rows.each_mut().map(|sums| &mut sums[index..=index]);
+                    let columns = columns.each_mut().map(|sums| &mut sums[..]);
+                    isa.run(marginals::Marginals { from: &row, stride: row.len(), pivot, rows, columns });
+                }
+            }
+            for ((marginal, [sums, squares]), others) in
+                marginals.iter_mut().zip([rows, columns]).zip([sizes[1], sizes[0]])
+            {
+                let others = others as f64;
+                marginal.means.extend(sums.iter().map(|sum| (f64::from(*sum) / others + f64::from(pivot)) as f32));
+                for ((norm, sum), square) in marginal.norms.iter_mut().zip(sums).zip(squares) {
+                    *norm += (f64::from(square) - f64::from(sum).powi(2) / others).max(0.0);
+                }
+            }
+        }
+    }
+    marginals
+}

@@ -1,0 +1,99 @@
+//! Sums over matrices: of rows and columns in one pass, and of products with a permuted row.
+
+use super::isa::Kernel;
+use super::lanes::Lanes;
+
+/// Sums of values and of squares over each row and over each column of a matrix, less a pivot.
+///
+/// A pivot near the values keeps the digits of what is left when the square of the mean is taken from that of the squares.
+#[derive(Debug)]
+pub struct Marginals<'a> {
+    /// The matrix, whose neighbours in a row are neighbours in memory.
+    pub from: &'a [f32],
+    /// Floats between two rows.
+    pub stride: usize,
+    /// Subtracted from every value.
+    pub pivot: f32,
+    /// For each row, its sum and that of its squares; replaced.
+    pub rows: [&'a mut [f32]; 2],
+    /// For each column the same; added to.
+    pub columns: [&'a mut [f32]; 2],
+}
+
+impl Kernel for Marginals<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Self { from, stride, pivot, rows: [row_sums, row_squares], columns: [sums, squares] } = self;
+        let width = sums.len();
+        assert!(squares.len() == width && row_sums.len() == row_squares.len() && width > 0);
+        let whole = width - width % V::LANES;
+        for (row, (row_sum, row_square)) in row_sums.iter_mut().zip(row_squares).enumerate() {
+            let values = &from[row * stride..][..width];
+            // SAFETY: all parts are inside `values`, `sums` and `squares`, which are equally long.
+            let (mut sum, mut square) = unsafe {
+                let centre = V::splat(pivot);
+                let (mut all, mut all_squares) = (V::splat(0.0), V::splat(0.0));
+                for column in (0..whole).step_by(V::LANES) {
+                    let value = V::load(values.as_ptr().add(column)).sub(centre);
+                    all = all.add(value);
+                    all_squares = value.mul_add(value, all_squares);
+                    let (to, to_squares) = (sums.as_mut_ptr().add(column), squares.as_mut_ptr().add(column));
+                    V::load(to).add(value).store(to);
+                    value.mul_add(value, V::load(to_squares)).store(to_squares);
+                }
+                (all.sum(), all_squares.sum())
+            };
+            for column in whole..width {
+                let value = values[column] - pivot;
+                sum += value;
+                square += value * value;
+                sums[column] += value;
+                squares[column] += value * value;
+            }
+            (*row_sum, *row_square) = (sum, square);
+        }
+    }
+}
+
+/// Σᵢ a[i · stride] · b[p[i] · stride], in f64.
+#[derive(Debug)]
+pub struct PermutedProduct<'a> {
+    /// The factor in order.
+    pub a: &'a [f32],
+    /// The factor that is permuted.
+    pub b: &'a [f32],
+    /// Floats between two values of either.
+    pub stride: usize,
+    /// p
+    pub permutation: &'a [u32],
+}
+
+impl Kernel for PermutedProduct<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> f64 {
+        let Self { a, b, stride, permutation } = self;
+        let Some(last) = permutation.iter().max() else { return 0.0 };
+        assert!((permutation.len() - 1).saturating_mul(stride) < a.len());
+        assert!((*last as usize).saturating_mul(stride) < b.len());
+        // Eight sums that do not wait for each other.
+        let mut sums = [0.0f64; 8];
+        let (eights, rest) = permutation.as_chunks::<8>();
+        // SAFETY: no place is behind the last ones, which are inside.
+        let product = |at: usize, from: u32| unsafe {
+            f64::from(*a.get_unchecked(at * stride)) * f64::from(*b.get_unchecked(from as usize * stride))
+        };
+        for (index, eight) in eights.iter().enumerate() {
+            for lane in 0..8 {
+                sums[lane] += product(index * 8 + lane, eight[lane]);
+            }
+        }
+        for (lane, from) in rest.iter().enumerate() {
+            sums[lane] += product(eights.len() * 8 + lane, *from);
+        }
+        sums.iter().sum()
+    }
+}

@@ -223,6 +223,12 @@ pub enum Error {
         /// What is wrong, with names and sizes.
         fault: String,
     },
+    /// A network whose units cannot be rescaled.
+    #[error("the units of a `{activation}` network have no scale to choose: that needs relu(c x) = c relu(x)")]
+    NoScale {
+        /// The non-linearity.
+        activation: String,
+    },
     /// A batch without images.
     #[error("the batch is empty")]
     EmptyBatch,

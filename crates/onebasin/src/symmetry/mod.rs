@@ -1,9 +1,11 @@
-//! Which reorderings of a network's units leave its function unchanged, and what they do to its parameters.
+//! Which reorderings and rescalings of units leave a network's function unchanged, and what they do to its parameters.
 
 mod check;
 mod patch;
 mod permutation;
 mod permutations;
+mod prior_units;
+mod scale;
 mod spec;
 mod trace;
 
@@ -11,6 +13,10 @@ pub use check::change_of_logits;
 pub use patch::Patch;
 pub use permutation::Permutation;
 pub use permutations::Permutations;
+pub use prior_units::PRIOR_THRESHOLD;
+pub use prior_units::distance_from_prior;
+pub use prior_units::units_at_prior;
+pub use scale::Scales;
 pub use spec::Action;
 pub use spec::Group;
 pub use spec::Segment;

@@ -4,4 +4,6 @@ mod algebra;
 mod function;
 mod json;
 mod networks;
+mod prior_units;
+mod scale;
 mod spec;

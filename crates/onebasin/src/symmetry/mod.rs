@@ -1,5 +1,6 @@
 //! Which reorderings and rescalings of units leave a network's function unchanged, and what they do to its parameters.
 
+mod balance;
 mod check;
 mod patch;
 mod permutation;

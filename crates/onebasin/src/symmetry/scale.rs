@@ -2,17 +2,14 @@
 
 use super::Patch;
 use super::Spec;
+use super::balance;
+use super::balance::Link;
 use crate::arch::Activation;
 use crate::arch::Arch;
 use crate::arch::Op;
 use crate::error::Error;
 use crate::error::Result;
 use crate::params::Params;
-
-/// Sweeps over all groups, at most.
-const MOST_SWEEPS: usize = 100;
-/// The logarithms of all factors change by less than this in the last sweep.
-const TOLERANCE: f64 = 1e-6;
 
 /// Where the scale of every unit of a ReLU network enters its parameters.
 #[derive(Clone, Debug)]
@@ -63,23 +60,8 @@ impl Scales {
     pub fn balance(&self, energy: &Params) -> Result<Vec<Vec<f32>>> {
         self.spec.layout().check_same(energy.layout())?;
         let links: Vec<Link> = self.scaled_patches().map(|(patch, role)| self.link(patch, role, energy)).collect();
-        let mut squares: Vec<Vec<f64>> = self.spec.groups().iter().map(|group| vec![1.0; group.size]).collect();
-        for _ in 0..MOST_SWEEPS {
-            let mut largest = 0.0f64;
-            for group in 0..squares.len() {
-                let (incoming, outgoing) = energies(&links, group, &squares);
-                for ((square, incoming), outgoing) in squares[group].iter_mut().zip(incoming).zip(outgoing) {
-                    let balanced = (outgoing / incoming).sqrt();
-                    if balanced > 0.0 && balanced.is_finite() {
-                        largest = largest.max(0.5 * (balanced / *square).ln().abs());
-                        *square = balanced;
-                    }
-                }
-            }
-            if largest < TOLERANCE {
-                break;
-            }
-        }
+        let sizes: Vec<usize> = self.spec.groups().iter().map(|group| group.size).collect();
+        let squares = balance::squares_of_factors(&links, &sizes);
         let factors = |squares: Vec<f64>| squares.iter().map(|square| square.sqrt() as f32).collect();
         Ok(squares.into_iter().map(factors).collect())
     }
@@ -169,43 +151,4 @@ fn normalised_tensors(arch: &Arch) -> Vec<bool> {
         }
     }
     normalised
-}
-
-/// Energy between the units of two groups, or between those of one and what has no scale.
-struct Link {
-    /// The group whose factors divide it.
-    divided: Option<usize>,
-    /// The group whose factors multiply it.
-    multiplied: Option<usize>,
-    /// Units of the group that multiplies, or 1.
-    columns: usize,
-    /// (unit that divides, unit that multiplies)
-    energy: Vec<f64>,
-}
-
-/// What enters and what leaves each unit of a group, were its own factors 1; `squares` are those of all factors.
-fn energies(links: &[Link], group: usize, squares: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
-    let mut incoming = vec![0.0; squares[group].len()];
-    let mut outgoing = incoming.clone();
-    for link in links {
-        let rows = link.energy.chunks(link.columns).enumerate();
-        if link.multiplied == Some(group) {
-            for (row, energy) in rows {
-                let factor = link.divided.map_or(1.0, |divided| 1.0 / squares[divided][row]);
-                for (incoming, energy) in incoming.iter_mut().zip(energy) {
-                    *incoming += energy * factor;
-                }
-            }
-        } else if link.divided == Some(group) {
-            for (row, energy) in rows {
-                outgoing[row] += match link.multiplied {
-                    Some(multiplied) => {
-                        energy.iter().zip(&squares[multiplied]).map(|(energy, square)| energy * square).sum()
-                    }
-                    None => energy.iter().sum::<f64>(),
-                };
-            }
-        }
-    }
-    (incoming, outgoing)
 }

@@ -15,6 +15,9 @@ use onebasin::rng::Stream;
 pub(crate) const NORMALISATIONS: [Normalisation; 3] = [Normalisation::None, Normalisation::Layer, Normalisation::Frn];
 pub(crate) const SHORTCUTS: [Shortcut; 2] = [Shortcut::Projection, Shortcut::Padded];
 
+/// Depths of residual networks; an unoptimised build has time for one.
+const DEPTHS: &[usize] = if cfg!(debug_assertions) { &[8] } else { &[8, 14, 20] };
+
 pub(crate) fn mlp(hidden: &[usize], activation: Activation) -> Arch {
     Arch::new(Mlp { input: "3x4x2".parse().unwrap(), classes: 5, hidden: hidden.to_vec(), activation }).unwrap()
 }
@@ -42,7 +45,7 @@ pub(crate) fn every_network(activation: Activation) -> Vec<Arch> {
         cnn(&["max"], &[8], activation),
     ];
     if activation == Activation::Relu {
-        for depth in [8, 14, 20] {
+        for &depth in DEPTHS {
             for normalisation in NORMALISATIONS {
                 all.extend(SHORTCUTS.map(|shortcut| resnet(depth, normalisation, shortcut)));
             }

@@ -3,8 +3,14 @@
 use super::shortlist::Costs;
 use super::shortlist::NONE;
 use super::shortlist::Shortlists;
+use crate::kernels::assignment::Relax;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+
+/// A search gives its lists up once it has looked beyond them so often, and once more for each `SETTLED_PER_LOOK` columns
+/// that it has settled. Costs of low rank need it: there ways lead through columns that are nobody's best.
+const LOOKS: usize = 32;
+const SETTLED_PER_LOOK: usize = 3;
 
 /// What the search does at some distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,8 +88,13 @@ impl Search {
         self.end_distance = f64::INFINITY;
         // Whatever its dual, the nearest column is the same.
         self.visit(state, start, 0.0);
+        let mut looks = 0;
         while let Some(event) = self.events.pop() {
             if event.distance >= self.end_distance {
+                break;
+            }
+            if looks > LOOKS + self.settled.len() / SETTLED_PER_LOOK {
+                self.search_densely(state, start);
                 break;
             }
             match event.what {
@@ -98,7 +109,10 @@ impl Search {
                     let dual = state.costs.at(row, column) - state.duals[column];
                     self.visit(state, row, event.distance - dual);
                 }
-                What::Beyond(row) => self.look_beyond(state, row as usize),
+                What::Beyond(row) => {
+                    looks += 1;
+                    self.look_beyond(state, row as usize);
+                }
             }
         }
         self.finish(state, start);
@@ -163,6 +177,34 @@ impl Search {
         self.free = free;
         let limit = self.end_distance - offset;
         state.lists.below(costs.n, limit, |column| self.reach(row_of, row, column, distance(column)));
+    }
+
+    /// Ends the search without lists and events, by scans of whole rows.
+    fn search_densely(&mut self, state: &mut State<'_>, start: usize) {
+        self.events.clear();
+        let mut nearest = self.relax(state, start);
+        for index in 0..self.settled.len() {
+            nearest = self.relax(state, state.row_of[self.settled[index].0 as usize] as usize);
+        }
+        while state.row_of[nearest.0] != NONE {
+            let (column, distance) = nearest;
+            self.distances[column] = f64::NEG_INFINITY;
+            self.settled.push((column as u32, distance));
+            let row = state.row_of[column] as usize;
+            self.offsets[row] = distance - (state.costs.at(row, column) - state.duals[column]);
+            nearest = self.relax(state, row);
+        }
+        (self.end, self.end_distance) = (nearest.0 as u32, nearest.1);
+        self.reached.clear();
+        self.reached.extend(0..state.costs.n as u32);
+    }
+
+    /// Reaches all columns from a row; the nearest that is not settled, and its distance.
+    fn relax(&mut self, state: &State<'_>, row: usize) -> (usize, f64) {
+        let (costs, duals, offset) = (state.costs, &*state.duals, self.offsets[row]);
+        let (distances, before) = (&mut self.distances[..], &mut self.before[..]);
+        let (row, index) = (costs.row(row), row as u32);
+        state.lists.isa().run(Relax { row, sign: costs.sign, index, duals, offset, distances, before })
     }
 
     /// Lowers the duals of settled columns and turns the path round.

@@ -74,6 +74,10 @@ impl Shortlists {
         Self { isa, candidates, lengths, bounds, minima: Vec::new(), sorted: Vec::new(), found: Vec::new() }
     }
 
+    pub(super) fn isa(&self) -> Isa {
+        self.isa
+    }
+
     /// Forgets all lists.
     pub(super) fn reset(&mut self, n: usize) {
         self.candidates.resize(n * LENGTH, Candidate { floor: 0.0, cost: 0.0, column: 0 });

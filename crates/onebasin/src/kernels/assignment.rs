@@ -60,6 +60,71 @@ impl Kernel for GroupMinima<'_> {
     }
 }
 
+/// Takes the ways through one row into the distances of columns: offset + sign · c − v where that is shorter.
+///
+/// Returns the nearest column with a distance above −∞ and that distance, or ∞ if there is none.
+#[derive(Debug)]
+pub struct Relax<'a> {
+    /// c: (column)
+    pub row: &'a [f32],
+    /// 1, or −1 for the minima of −c.
+    pub sign: f32,
+    /// The number of the row.
+    pub index: u32,
+    /// v: (column)
+    pub duals: &'a [f64],
+    /// What the distance of a column is beyond its reduced cost.
+    pub offset: f64,
+    /// (column)
+    pub distances: &'a mut [f64],
+    /// The row that each distance leads through: (column)
+    pub before: &'a mut [u32],
+}
+
+impl Kernel for Relax<'_> {
+    type Output = (usize, f64);
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> (usize, f64) {
+        let columns = self.row.len();
+        let (rows, row_rest) = self.row.as_chunks::<WIDTH>();
+        let (duals, dual_rest) = self.duals[..columns].as_chunks::<WIDTH>();
+        let (distances, distance_rest) = self.distances[..columns].as_chunks_mut::<WIDTH>();
+        let (before, before_rest) = self.before[..columns].as_chunks_mut::<WIDTH>();
+        let (mut least, mut chunks) = ([f64::INFINITY; WIDTH], [0u32; WIDTH]);
+        for (chunk, row) in rows.iter().enumerate() {
+            let (duals, distances, before) = (&duals[chunk], &mut distances[chunk], &mut before[chunk]);
+            for lane in 0..WIDTH {
+                let way = self.offset + (f64::from(self.sign * row[lane]) - duals[lane]);
+                let shorter = way < distances[lane];
+                let distance = if shorter { way } else { distances[lane] };
+                distances[lane] = distance;
+                before[lane] = if shorter { self.index } else { before[lane] };
+                let open = if distance > f64::NEG_INFINITY { distance } else { f64::INFINITY };
+                let nearer = open < least[lane];
+                least[lane] = if nearer { open } else { least[lane] };
+                chunks[lane] = if nearer { chunk as u32 } else { chunks[lane] };
+            }
+        }
+        let mut nearest = (0, f64::INFINITY);
+        for lane in 0..WIDTH {
+            if least[lane] < nearest.1 {
+                nearest = (chunks[lane] as usize * WIDTH + lane, least[lane]);
+            }
+        }
+        for (lane, cost) in row_rest.iter().enumerate() {
+            let way = self.offset + (f64::from(self.sign * cost) - dual_rest[lane]);
+            if way < distance_rest[lane] {
+                distance_rest[lane] = way;
+                before_rest[lane] = self.index;
+            }
+            if distance_rest[lane] > f64::NEG_INFINITY && distance_rest[lane] < nearest.1 {
+                nearest = (rows.len() * WIDTH + lane, distance_rest[lane]);
+            }
+        }
+        nearest
+    }
+}
+
 /// Takes one row into the minima of columns: where sign · c is below the minimum so far, it and its row replace it.
 #[derive(Debug)]
 pub struct ColumnMinima<'a> {

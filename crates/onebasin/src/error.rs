@@ -59,7 +59,9 @@ pub enum Error {
         value: String,
     },
     /// A divergence from a distribution that has no width.
-    #[error("a standard deviation of tensor `{tensor}` is {std}, from which every divergence is infinite; use the channel w2 or mean")]
+    #[error(
+        "a standard deviation of tensor `{tensor}` is {std}, from which every divergence is infinite; use the channel w2 or mean"
+    )]
     NoWidth {
         /// Name of the tensor.
         tensor: String,

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::symmetry::Patch;
 
 /// No permutations reach more than this, but for rounding in single precision.
-pub(super) fn bound(search: &mut Search<'_>) -> Result<f64> {
+pub(super) fn bound(search: &mut Search<'_, '_>) -> Result<f64> {
     let mut costs = search.costs().fork();
     costs.relax();
     let groups: Vec<usize> = (0..costs.objective().groups()).collect();

@@ -38,7 +38,9 @@ impl Channel {
             Self::Activation => Vec::new(),
             Self::Mean => vec![means()],
             // What is zero on one side adds nothing.
-            Self::W2 if [fixed, moved].iter().any(|side| side.std().values().iter().all(|std| *std == 0.0)) => vec![means()],
+            Self::W2 if [fixed, moved].iter().any(|side| side.std().values().iter().all(|std| *std == 0.0)) => {
+                vec![means()]
+            }
             Self::W2 => vec![means(), borrowed(fixed.std(), moved.std())],
             Self::Kl => {
                 positive(fixed)?;
@@ -49,7 +51,8 @@ impl Channel {
                 positive(moved)?;
                 let forth = divergence(fixed, moved);
                 // The other direction has the roles exchanged, in which each feature stands.
-                let back = divergence(moved, fixed).map(|Feature { fixed, moved }| Feature { fixed: moved, moved: fixed });
+                let back =
+                    divergence(moved, fixed).map(|Feature { fixed, moved }| Feature { fixed: moved, moved: fixed });
                 forth.into_iter().chain(back).collect()
             }
         })
@@ -64,7 +67,10 @@ fn divergence<'a>(fixed: &'a Gaussian, moved: &'a Gaussian) -> [Feature<'a>; 2] 
     };
     [
         Feature { fixed: map(fixed, |mean, std| mean / (std * std)), moved: Cow::Borrowed(moved.mean().values()) },
-        Feature { fixed: map(fixed, |_, std| -0.5 / (std * std)), moved: map(moved, |mean, std| mean * mean + std * std) },
+        Feature {
+            fixed: map(fixed, |_, std| -0.5 / (std * std)),
+            moved: map(moved, |mean, std| mean * mean + std * std),
+        },
     ]
 }
 

@@ -64,7 +64,8 @@ fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
             let pivot = from[0];
             let [mut rows, mut columns] = sizes.map(|size| [vec![0.0f32; size], vec![0.0f32; size]]);
             if near == 1 {
-                let [rows, columns] = [&mut rows, &mut columns].map(|[sums, squares]| [&mut sums[..], &mut squares[..]]);
+                let [rows, columns] =
+                    [&mut rows, &mut columns].map(|[sums, squares]| [&mut sums[..], &mut squares[..]]);
                 isa.run(marginals::Marginals { from, stride: far, pivot, rows, columns });
             } else {
                 for index in 0..sizes[0] {

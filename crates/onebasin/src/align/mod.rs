@@ -56,19 +56,40 @@ impl Alignment {
     }
 }
 
+/// How far a search is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The solver at work.
+    pub solver: &'static str,
+    /// How many assignment problems it has solved.
+    pub assignments: usize,
+}
+
 /// Aligns `moved` with `fixed` by one of the channels that look at weights.
-pub fn pair(spec: &Spec, fixed: &Gaussian, moved: &Gaussian, settings: Settings, team: &Team) -> Result<Alignment> {
+pub fn pair(
+    spec: &Spec,
+    fixed: &Gaussian,
+    moved: &Gaussian,
+    settings: Settings,
+    team: &Team,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Alignment> {
     spec.layout().check_same(fixed.mean().layout())?;
     spec.layout().check_same(moved.mean().layout())?;
     let objective = Objective::new(spec, settings.channel.features(fixed, moved)?, None)?;
-    maximise(&objective, settings, team)
+    maximise(&objective, settings, team, watch)
 }
 
 /// Seeks the permutations with the largest objective.
-pub fn maximise(objective: &Objective<'_>, settings: Settings, team: &Team) -> Result<Alignment> {
+pub fn maximise(
+    objective: &Objective<'_>,
+    settings: Settings,
+    team: &Team,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Alignment> {
     let spec = objective.spec();
     let identity = Permutations::identity(spec);
-    let mut search = solve::Search::new(objective, team, settings.seed);
+    let mut search = solve::Search::new(objective, team, settings.seed, watch);
     let attempts = search.run(settings.solver, settings.start)?;
     let best = &attempts[0];
     let after = best.value.clone();

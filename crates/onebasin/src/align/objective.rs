@@ -88,8 +88,18 @@ impl<'a> Objective<'a> {
                 [] => {}
                 [(group, stride)] => views[group].push(View { patch, axis: 0, stride, other: None }),
                 [(first, first_stride), (second, second_stride)] if first != second => {
-                    views[first].push(View { patch, axis: 0, stride: first_stride, other: Some((second, second_stride)) });
-                    views[second].push(View { patch, axis: 1, stride: second_stride, other: Some((first, first_stride)) });
+                    views[first].push(View {
+                        patch,
+                        axis: 0,
+                        stride: first_stride,
+                        other: Some((second, second_stride)),
+                    });
+                    views[second].push(View {
+                        patch,
+                        axis: 1,
+                        stride: second_stride,
+                        other: Some((first, first_stride)),
+                    });
                     neighbours[first].push(second);
                     neighbours[second].push(first);
                 }
@@ -149,7 +159,8 @@ impl<'a> Objective<'a> {
             *sums[piece].lock().expect("nobody panics while holding a sum") = sum;
         });
         let layout = self.spec.layout();
-        let mut value = Value { total: 0.0, tensors: vec![0.0; layout.tensors().len()], groups: vec![0.0; self.groups()] };
+        let mut value =
+            Value { total: 0.0, tensors: vec![0.0; layout.tensors().len()], groups: vec![0.0; self.groups()] };
         for ((patch, _), sum) in pieces.iter().zip(sums) {
             let sum = sum.into_inner().expect("nobody panics while holding a sum");
             let Patch { tensor, axes, .. } = &patches[*patch];
@@ -193,7 +204,15 @@ impl<'a> Objective<'a> {
                     let from = permutations[first].as_slice()[row] as usize;
                     let inner = permutations[second].as_slice();
                     rest.iter()
-                        .map(|at| gathered(self.isa, &fixed[base + row * far + at..], &moved[base + from * far + at..], near, inner))
+                        .map(|at| {
+                            gathered(
+                                self.isa,
+                                &fixed[base + row * far + at..],
+                                &moved[base + from * far + at..],
+                                near,
+                                inner,
+                            )
+                        })
                         .sum::<f64>()
                 }
             };

@@ -1,5 +1,6 @@
 //! The solvers: coordinate descent, hardening in forward order, Frank-Wolfe, and the best of all.
 
+use super::Progress;
 use super::costs::Costs;
 use super::objective::Objective;
 use super::objective::Value;
@@ -63,21 +64,30 @@ pub struct Attempt {
 }
 
 /// The state of a search that solvers share.
-pub(super) struct Search<'a> {
+pub(super) struct Search<'a, 'w> {
     /// At the barycentre, where every solver begins.
     costs: Costs<'a>,
     assigners: Vec<Mutex<Assigner>>,
     seed: u64,
+    watch: &'w mut dyn FnMut(Progress),
+    /// The solver at work.
+    solver: &'static str,
+    /// Assignment problems it has solved.
     assignments: usize,
 }
 
 /// The last column duals of each group: where the next assignment begins.
 type Duals = Vec<Option<Vec<f64>>>;
 
-impl<'a> Search<'a> {
-    pub(super) fn new(objective: &'a Objective<'a>, team: &'a Team, seed: u64) -> Self {
+impl<'a, 'w> Search<'a, 'w> {
+    pub(super) fn new(
+        objective: &'a Objective<'a>,
+        team: &'a Team,
+        seed: u64,
+        watch: &'w mut dyn FnMut(Progress),
+    ) -> Self {
         let assigners = (0..objective.groups()).map(|_| Mutex::new(Assigner::new(Isa::detect()))).collect();
-        Self { costs: Costs::new(objective, team), assigners, seed, assignments: 0 }
+        Self { costs: Costs::new(objective, team), assigners, seed, watch, solver: "", assignments: 0 }
     }
 
     /// The costs with nothing known.
@@ -111,12 +121,13 @@ impl<'a> Search<'a> {
     }
 
     /// What a solver found, from where it ended.
-    fn attempt(&mut self, solver: &'static str, permutations: Vec<Permutation>) -> Attempt {
+    fn attempt(&mut self, permutations: Vec<Permutation>) -> Attempt {
         let value = self.objective().value(self.costs.team(), &permutations);
-        Attempt { solver, permutations, value, assignments: std::mem::take(&mut self.assignments) }
+        Attempt { solver: self.solver, permutations, value, assignments: std::mem::take(&mut self.assignments) }
     }
 
     fn descent(&mut self, start: Start) -> Result<Attempt> {
+        self.solver = "descent";
         let objective = self.objective();
         let sizes = (0..objective.groups()).map(|group| objective.size(group));
         let permutations = match start {
@@ -130,11 +141,12 @@ impl<'a> Search<'a> {
         };
         let costs = self.costs.fork();
         let duals = vec![None; objective.groups()];
-        self.descend("descent", costs, permutations, duals)
+        self.descend(costs, permutations, duals)
     }
 
     /// Assigns group after group, those not yet assigned being unknown to the others; then descends.
     fn harden(&mut self, name: &'static str, order: impl Iterator<Item = usize>) -> Result<Attempt> {
+        self.solver = name;
         let objective = self.objective();
         let mut costs = self.costs.fork();
         let mut duals: Duals = vec![None; objective.groups()];
@@ -148,13 +160,12 @@ impl<'a> Search<'a> {
             }
         }
         let permutations = known.into_iter().map(|known| known.expect("every group was assigned")).collect();
-        self.descend(name, costs, permutations, duals)
+        self.descend(costs, permutations, duals)
     }
 
     /// Coordinate ascent of the objective: assigns groups in random order until none gains.
     fn descend(
         &mut self,
-        name: &'static str,
         mut costs: Costs<'a>,
         mut permutations: Vec<Permutation>,
         mut duals: Duals,
@@ -184,7 +195,7 @@ impl<'a> Search<'a> {
                 break;
             }
         }
-        Ok(self.attempt(name, permutations))
+        Ok(self.attempt(permutations))
     }
 
     /// Frank-Wolfe over doubly stochastic matrices from the barycentre, with the exact step.
@@ -192,6 +203,7 @@ impl<'a> Search<'a> {
     /// The gradient is linear in the matrices, so that of an average is the average of those at permutations: the costs are
     /// only ever needed at permutations, and those of successive steps differ little.
     fn frank_wolfe(&mut self) -> Result<Attempt> {
+        self.solver = "frank-wolfe";
         let objective = self.objective();
         let groups: Vec<usize> = (0..objective.groups()).collect();
         let mut costs = self.costs.fork();
@@ -214,7 +226,8 @@ impl<'a> Search<'a> {
                 let here = inner(gradient, point);
                 slope += ahead - here;
                 size += here.abs();
-                curvature += 0.5 * (chosen(costs.matrix(group), corner) - inner(costs.matrix(group), point) - ahead + here);
+                curvature +=
+                    0.5 * (chosen(costs.matrix(group), corner) - inner(costs.matrix(group), point) - ahead + here);
             }
             if slope <= GAP * size {
                 break;
@@ -233,7 +246,7 @@ impl<'a> Search<'a> {
         }
         let rounded = self.solve(&groups, |group| &points[group], &mut vec![None; groups.len()])?;
         let permutations = rounded.into_iter().map(permutation).collect();
-        self.descend("frank-wolfe", costs, permutations, duals)
+        self.descend(costs, permutations, duals)
     }
 
     /// Solves the problems of some groups, side by side, at their present costs.
@@ -250,7 +263,6 @@ impl<'a> Search<'a> {
     where
         'a: 'm,
     {
-        self.assignments += groups.len();
         let found: Vec<Mutex<Option<Result<Assignment>>>> = groups.iter().map(|_| Mutex::new(None)).collect();
         let (assigners, objective, starts) = (&self.assigners, self.objective(), &*duals);
         self.costs.team().for_each(groups.len(), |index| {
@@ -265,6 +277,8 @@ impl<'a> Search<'a> {
         for (group, assignment) in groups.iter().zip(&found) {
             duals[*group] = Some(assignment.column_duals.clone());
         }
+        self.assignments += groups.len();
+        (self.watch)(Progress { solver: self.solver, assignments: self.assignments });
         Ok(found)
     }
 }

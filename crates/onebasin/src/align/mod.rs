@@ -90,14 +90,20 @@ pub fn maximise(
     let spec = objective.spec();
     let identity = Permutations::identity(spec);
     let mut search = solve::Search::new(objective, team, settings.seed, watch);
-    let attempts = search.run(settings.solver, settings.start)?;
+    let found = search.run(settings.solver, settings.start);
+    let bound = bound::bound(&mut search);
+    if !bound.as_ref().is_ok_and(|bound| bound.is_finite()) {
+        // Usually a value that is not finite, and then its name says more than a sum that is not.
+        objective.check_finite()?;
+    }
+    let (attempts, bound) = (found?, bound?);
     let best = &attempts[0];
     let after = best.value.clone();
     Ok(Alignment {
         permutations: Permutations::new(spec, best.permutations.clone())?,
         before: objective.value(team, identity.as_slice()),
         // Where the bound is reached, rounding may put it a little below.
-        bound: bound::bound(&mut search)?.max(after.total),
+        bound: bound.max(after.total),
         after,
         attempts,
     })

@@ -68,13 +68,6 @@ impl<'a> Objective<'a> {
         let groups = spec.groups();
         for side in features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]) {
             assert_eq!(side.len(), spec.layout().len(), "a feature has one value for each parameter");
-            // By chunks, because a search that may end anywhere is slow.
-            let any = |part: &[f32]| part.iter().fold(false, |any, value| any | !value.is_finite());
-            if let Some(chunk) = side.chunks(1 << 12).position(any) {
-                let within = side[chunk << 12..].iter().position(|value| !value.is_finite());
-                let at = (chunk << 12) + within.expect("this chunk has one");
-                return Err(not_finite(spec, at, side[at]));
-            }
         }
         let linear = linear.unwrap_or_else(|| vec![Vec::new(); groups.len()]);
         assert_eq!(linear.len(), groups.len(), "one matrix for each group");
@@ -116,6 +109,19 @@ impl<'a> Objective<'a> {
             list.dedup();
         }
         Ok(Self { spec, features, linear, views, neighbours, isa: Isa::detect() })
+    }
+
+    /// Says which value is not finite; looked for only when a result is not, since it means reading everything.
+    pub(super) fn check_finite(&self) -> Result<()> {
+        for side in self.features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]) {
+            if let Some(at) = side.iter().position(|value| !value.is_finite()) {
+                let tensors = self.spec.layout().tensors();
+                let tensor =
+                    tensors.iter().find(|tensor| tensor.range().contains(&at)).expect("every value is in a tensor");
+                return Err(Error::Diverged { tensor: tensor.name().to_owned(), value: side[at].to_string() });
+            }
+        }
+        Ok(())
     }
 
     /// The spec whose permutations are sought.
@@ -185,7 +191,7 @@ impl<'a> Objective<'a> {
         match patch.axes[..] {
             [] => (1, patch.rest.len()),
             [(group, _)] => (patch.rest.len(), self.size(group)),
-            [(first, _), (second, _), ..] => (self.size(first), self.size(second) * patch.rest.len()),
+            [(first, _), (second, _), ..] => (patch.rest.len() * self.size(first), self.size(second)),
         }
     }
 
@@ -201,19 +207,10 @@ impl<'a> Objective<'a> {
                     gathered(self.isa, &fixed[at..], &moved[at..], stride, permutations[group].as_slice())
                 }
                 [(first, far), (second, near), ..] => {
-                    let from = permutations[first].as_slice()[row] as usize;
+                    let (at, unit) = (base + rest[row / self.size(first)], row % self.size(first));
+                    let from = permutations[first].as_slice()[unit] as usize;
                     let inner = permutations[second].as_slice();
-                    rest.iter()
-                        .map(|at| {
-                            gathered(
-                                self.isa,
-                                &fixed[base + row * far + at..],
-                                &moved[base + from * far + at..],
-                                near,
-                                inner,
-                            )
-                        })
-                        .sum::<f64>()
+                    gathered(self.isa, &fixed[at + unit * far..], &moved[at + from * far..], near, inner)
                 }
             };
         }
@@ -263,10 +260,4 @@ fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, permutation: &[u32]) 
 /// Σᵢ matrix[i, p[i]].
 pub(super) fn chosen(matrix: &[f32], columns: &[u32]) -> f64 {
     matrix.chunks_exact(columns.len()).zip(columns).map(|(row, column)| f64::from(row[*column as usize])).sum()
-}
-
-fn not_finite(spec: &Spec, at: usize, value: f32) -> Error {
-    let tensors = spec.layout().tensors();
-    let tensor = tensors.iter().find(|tensor| tensor.range().contains(&at)).expect("every value is in a tensor");
-    Error::Diverged { tensor: tensor.name().to_owned(), value: value.to_string() }
 }

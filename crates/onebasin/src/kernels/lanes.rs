@@ -32,6 +32,8 @@ pub unsafe trait Lanes: Copy {
     unsafe fn load_part(from: *const f32, count: usize) -> Self;
     /// All lanes from memory, `stride` values apart; 16 strides must fit 31 bits.
     unsafe fn load_apart(from: *const f32, stride: usize) -> Self;
+    /// All lanes from memory, each from as many values behind `from` as its index says; indices must fit 31 bits.
+    unsafe fn load_at(from: *const f32, indices: *const u32) -> Self;
     /// All lanes to memory.
     unsafe fn store(self, to: *mut f32);
     /// The first `count` lanes to memory.
@@ -137,6 +139,10 @@ unsafe impl Lanes for Avx512 {
         Self(x86::_mm512_i32gather_ps::<4>(offsets, from))
     }
     #[inline(always)]
+    unsafe fn load_at(from: *const f32, indices: *const u32) -> Self {
+        Self(x86::_mm512_i32gather_ps::<4>(x86::_mm512_loadu_epi32(indices.cast()), from))
+    }
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         x86::_mm512_storeu_ps(to, self.0);
     }
@@ -230,6 +236,10 @@ unsafe impl Lanes for Avx2 {
         Self(x86::_mm256_i32gather_ps::<4>(from, offsets))
     }
     #[inline(always)]
+    unsafe fn load_at(from: *const f32, indices: *const u32) -> Self {
+        Self(x86::_mm256_i32gather_ps::<4>(from, x86::_mm256_loadu_si256(indices.cast())))
+    }
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         x86::_mm256_storeu_ps(to, self.0);
     }
@@ -321,6 +331,10 @@ unsafe impl Lanes for Portable {
     #[inline(always)]
     unsafe fn load_apart(from: *const f32, stride: usize) -> Self {
         Self(std::array::from_fn(|lane| *from.add(lane * stride)))
+    }
+    #[inline(always)]
+    unsafe fn load_at(from: *const f32, indices: *const u32) -> Self {
+        Self(std::array::from_fn(|lane| *from.add(*indices.add(lane) as usize)))
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {

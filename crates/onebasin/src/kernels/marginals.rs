@@ -79,20 +79,24 @@ impl Kernel for PermutedProduct<'_> {
         let Some(last) = permutation.iter().max() else { return 0.0 };
         assert!((permutation.len() - 1).saturating_mul(stride) < a.len());
         assert!((*last as usize).saturating_mul(stride) < b.len());
-        // Eight sums that do not wait for each other.
-        let mut sums = [0.0f64; 8];
-        let (eights, rest) = permutation.as_chunks::<8>();
+        // By vectors as far as possible: only neighbours, and indices of 31 bits.
+        let whole = permutation.len() - permutation.len() % V::LANES;
+        let vectors = if stride == 1 && *last <= i32::MAX as u32 { whole } else { 0 };
+        // Sums that do not wait for each other.
+        let mut sums = [0.0f64; 16];
         // SAFETY: no place is behind the last ones, which are inside.
-        let product = |at: usize, from: u32| unsafe {
-            f64::from(*a.get_unchecked(at * stride)) * f64::from(*b.get_unchecked(from as usize * stride))
-        };
-        for (index, eight) in eights.iter().enumerate() {
-            for lane in 0..8 {
-                sums[lane] += product(index * 8 + lane, eight[lane]);
+        unsafe {
+            for first in (0..vectors).step_by(V::LANES) {
+                let mut values = [0.0f32; 16];
+                V::load_at(b.as_ptr(), permutation.as_ptr().add(first)).store(values.as_mut_ptr());
+                for lane in 0..V::LANES {
+                    sums[lane] += f64::from(*a.get_unchecked(first + lane)) * f64::from(values[lane]);
+                }
             }
-        }
-        for (lane, from) in rest.iter().enumerate() {
-            sums[lane] += product(eights.len() * 8 + lane, *from);
+            for at in vectors..permutation.len() {
+                let from = *permutation.get_unchecked(at) as usize;
+                sums[at % 4] += f64::from(*a.get_unchecked(at * stride)) * f64::from(*b.get_unchecked(from * stride));
+            }
         }
         sums.iter().sum()
     }

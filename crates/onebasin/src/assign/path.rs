@@ -85,8 +85,19 @@ impl Search {
 
     /// Gives `start`, a free row, a column, so that reduced costs stay at least zero and zero where assigned.
     pub(super) fn augment(&mut self, state: &mut State<'_>, start: usize) {
-        self.end_distance = f64::INFINITY;
         // Whatever its dual, the nearest column is the same.
+        self.offsets[start] = 0.0;
+        if state.lists.are_used() {
+            self.search_lists(state, start);
+        } else {
+            self.search_rows(state, start);
+        }
+        self.finish(state, start);
+    }
+
+    /// Finds the nearest free column by lists, or goes on without them if they are no help.
+    fn search_lists(&mut self, state: &mut State<'_>, start: usize) {
+        self.end_distance = f64::INFINITY;
         self.visit(state, start, 0.0);
         let mut looks = 0;
         while let Some(event) = self.events.pop() {
@@ -94,7 +105,7 @@ impl Search {
                 break;
             }
             if looks > LOOKS + self.settled.len() / SETTLED_PER_LOOK {
-                self.search_densely(state, start);
+                self.search_rows(state, start);
                 break;
             }
             match event.what {
@@ -115,7 +126,6 @@ impl Search {
                 }
             }
         }
-        self.finish(state, start);
     }
 
     /// Reaches columns from a row, by its list.
@@ -179,15 +189,22 @@ impl Search {
         state.lists.below(costs.n, limit, |column| self.reach(row_of, row, column, distance(column)));
     }
 
-    /// Ends the search without lists and events, by scans of whole rows.
-    fn search_densely(&mut self, state: &mut State<'_>, start: usize) {
+    /// Finds the nearest free column by scans of whole rows, from wherever a search by lists has come.
+    fn search_rows(&mut self, state: &mut State<'_>, start: usize) {
         self.events.clear();
+        let row_of = &*state.row_of;
+        self.free.retain(|column| row_of[*column as usize] == NONE);
         let mut nearest = self.relax(state, start);
         for index in 0..self.settled.len() {
             nearest = self.relax(state, state.row_of[self.settled[index].0 as usize] as usize);
         }
         while state.row_of[nearest.0] != NONE {
             let (column, distance) = nearest;
+            // Where many columns are as near, a free one ends the search.
+            if let Some(free) = self.free.iter().find(|free| self.distances[**free as usize] == distance) {
+                nearest.0 = *free as usize;
+                break;
+            }
             self.distances[column] = f64::NEG_INFINITY;
             self.settled.push((column as u32, distance));
             let row = state.row_of[column] as usize;

@@ -6,10 +6,14 @@
 
 use crate::kernels::Isa;
 use crate::kernels::assignment;
+use crate::kernels::assignment::FindTwoSmallest;
 use crate::kernels::assignment::GroupMinima;
+use crate::kernels::assignment::TwoSmallest;
 
 /// Columns in a list.
 const LENGTH: usize = 24;
+/// Fewer columns are scanned faster than a list is made and kept.
+const WORTH_A_LIST: usize = 256;
 
 /// Marks a row or column without a partner.
 pub(super) const NONE: u32 = u32::MAX;
@@ -44,14 +48,6 @@ pub(super) struct Candidate {
     pub column: u32,
 }
 
-/// The smallest reduced cost of a row, where it is, and the second smallest.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TwoSmallest {
-    pub column: usize,
-    pub smallest: f64,
-    pub second: f64,
-}
-
 /// The lists of all rows.
 #[derive(Debug)]
 pub(super) struct Shortlists {
@@ -80,12 +76,18 @@ impl Shortlists {
 
     /// Forgets all lists.
     pub(super) fn reset(&mut self, n: usize) {
-        self.candidates.resize(n * LENGTH, Candidate { floor: 0.0, cost: 0.0, column: 0 });
+        self.candidates
+            .resize(if n < WORTH_A_LIST { 0 } else { n * LENGTH }, Candidate { floor: 0.0, cost: 0.0, column: 0 });
         self.lengths.clear();
         self.lengths.resize(n, 0);
         self.bounds.clear();
         self.bounds.resize(n, f64::NEG_INFINITY);
         self.minima.resize(assignment::groups(n), 0.0);
+    }
+
+    /// Whether lists are worth while for this many rows.
+    pub(super) fn are_used(&self) -> bool {
+        self.bounds.len() >= WORTH_A_LIST
     }
 
     pub(super) fn list(&self, row: usize) -> &[Candidate] {
@@ -157,6 +159,9 @@ impl Shortlists {
 
     /// The smallest reduced costs of a row; of several smallest, one whose column is free, if the list has such.
     pub(super) fn two_smallest(&mut self, costs: Costs<'_>, row: usize, duals: &[f64], row_of: &[u32]) -> TwoSmallest {
+        if !self.are_used() {
+            return self.two_in_row(costs, row, duals);
+        }
         let two = self.two_in_list(row, duals, row_of);
         if two.second <= self.bounds[row] && self.lengths[row] > 0 {
             return two;
@@ -165,20 +170,23 @@ impl Shortlists {
         self.two_in_list(row, duals, row_of)
     }
 
+    /// The same by a scan of the row.
+    fn two_in_row(&self, costs: Costs<'_>, row: usize, duals: &[f64]) -> TwoSmallest {
+        self.isa.run(FindTwoSmallest { row: costs.row(row), sign: costs.sign, duals })
+    }
+
     fn two_in_list(&self, row: usize, duals: &[f64], row_of: &[u32]) -> TwoSmallest {
-        let mut two = TwoSmallest { column: 0, smallest: f64::INFINITY, second: f64::INFINITY };
+        let mut two = TwoSmallest::none();
         for candidate in self.list(row) {
             if candidate.floor > two.second {
                 break;
             }
             let column = candidate.column as usize;
             let reduced = f64::from(candidate.cost) - duals[column];
-            let free_tie = reduced == two.smallest && row_of[two.column] != NONE && row_of[column] == NONE;
-            if reduced < two.smallest || free_tie {
-                two = TwoSmallest { column, smallest: reduced, second: two.smallest };
-            } else if reduced < two.second {
-                two.second = reduced;
+            if reduced == two.smallest && row_of[two.column] != NONE && row_of[column] == NONE {
+                two.column = column;
             }
+            two.take(column, reduced);
         }
         two
     }

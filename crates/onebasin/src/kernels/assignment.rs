@@ -60,6 +60,75 @@ impl Kernel for GroupMinima<'_> {
     }
 }
 
+/// The smallest reduced cost of a row, where it is, and the second smallest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TwoSmallest {
+    /// One that has the smallest.
+    pub column: usize,
+    /// The smallest.
+    pub smallest: f64,
+    /// That of any other column; infinite if there is none.
+    pub second: f64,
+}
+
+/// Finds the [`TwoSmallest`] of sign · c − v.
+#[derive(Debug)]
+pub struct FindTwoSmallest<'a> {
+    /// c: (column)
+    pub row: &'a [f32],
+    /// 1, or −1 for the minima of −c.
+    pub sign: f32,
+    /// v: (column)
+    pub duals: &'a [f64],
+}
+
+impl Kernel for FindTwoSmallest<'_> {
+    type Output = TwoSmallest;
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> TwoSmallest {
+        let (rows, row_rest) = self.row.as_chunks::<WIDTH>();
+        let (duals, dual_rest) = self.duals[..self.row.len()].as_chunks::<WIDTH>();
+        let (mut first, mut second) = ([f64::INFINITY; WIDTH], [f64::INFINITY; WIDTH]);
+        let mut chunks = [0u32; WIDTH];
+        for (chunk, (row, duals)) in rows.iter().zip(duals).enumerate() {
+            for lane in 0..WIDTH {
+                let reduced = f64::from(self.sign * row[lane]) - duals[lane];
+                let smaller = reduced < first[lane];
+                let larger = if smaller { first[lane] } else { reduced };
+                second[lane] = if larger < second[lane] { larger } else { second[lane] };
+                first[lane] = if smaller { reduced } else { first[lane] };
+                chunks[lane] = if smaller { chunk as u32 } else { chunks[lane] };
+            }
+        }
+        let mut two = TwoSmallest::none();
+        for lane in 0..WIDTH {
+            two.take(chunks[lane] as usize * WIDTH + lane, first[lane]);
+            two.second = if second[lane] < two.second { second[lane] } else { two.second };
+        }
+        for (lane, (cost, dual)) in row_rest.iter().zip(dual_rest).enumerate() {
+            two.take(rows.len() * WIDTH + lane, f64::from(self.sign * cost) - dual);
+        }
+        two
+    }
+}
+
+impl TwoSmallest {
+    /// Before any column.
+    pub fn none() -> Self {
+        Self { column: 0, smallest: f64::INFINITY, second: f64::INFINITY }
+    }
+
+    /// Takes one more column into account.
+    #[inline(always)]
+    pub fn take(&mut self, column: usize, reduced: f64) {
+        if reduced < self.smallest {
+            *self = Self { column, smallest: reduced, second: self.smallest };
+        } else if reduced < self.second {
+            self.second = reduced;
+        }
+    }
+}
+
 /// Takes the ways through one row into the distances of columns: offset + sign · c − v where that is shorter.
 ///
 /// Returns the nearest column with a distance above −∞ and that distance, or ∞ if there is none.
@@ -145,12 +214,22 @@ impl Kernel for ColumnMinima<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         let len = self.row.len();
-        let (minima, rows) = (&mut self.minima[..len], &mut self.rows[..len]);
-        for j in 0..len {
-            let cost = self.sign * self.row[j];
-            let below = cost < minima[j];
-            minima[j] = if below { cost } else { minima[j] };
-            rows[j] = if below { self.index } else { rows[j] };
+        let take = |cost: f32, minimum: &mut f32, row: &mut u32| {
+            let below = self.sign * cost < *minimum;
+            *minimum = if below { self.sign * cost } else { *minimum };
+            *row = if below { self.index } else { *row };
+        };
+        // In chunks of known length: in one loop the compiler would write by masks, which is half as fast.
+        let (costs, cost_rest) = self.row.as_chunks::<WIDTH>();
+        let (minima, minimum_rest) = self.minima[..len].as_chunks_mut::<WIDTH>();
+        let (rows, row_rest) = self.rows[..len].as_chunks_mut::<WIDTH>();
+        for ((costs, minima), rows) in costs.iter().zip(minima).zip(rows) {
+            for lane in 0..WIDTH {
+                take(costs[lane], &mut minima[lane], &mut rows[lane]);
+            }
+        }
+        for ((cost, minimum), row) in cost_rest.iter().zip(minimum_rest).zip(row_rest) {
+            take(*cost, minimum, row);
         }
     }
 }

@@ -3,8 +3,10 @@
 use onebasin::kernels::Isa;
 use onebasin::kernels::assignment;
 use onebasin::kernels::assignment::ColumnMinima;
+use onebasin::kernels::assignment::FindTwoSmallest;
 use onebasin::kernels::assignment::GroupMinima;
 use onebasin::kernels::assignment::LargestMagnitude;
+use onebasin::kernels::assignment::Relax;
 use proptest::prelude::*;
 
 proptest! {
@@ -33,6 +35,57 @@ proptest! {
                 let reduced = assignment::columns_of(group, columns).map(|j| f64::from(sign * row[j]) - duals[j]);
                 prop_assert_eq!(minimum, reduced.fold(f64::INFINITY, f64::min), "group {} on {:?}", group, isa);
             }
+        }
+    }
+
+    #[test]
+    fn the_two_smallest_are_the_first_two_in_order(
+        row in proptest::collection::vec((-50i8..50).prop_map(f32::from), 1..200),
+        negate in any::<bool>(),
+    ) {
+        let sign = if negate { -1.0 } else { 1.0 };
+        let duals: Vec<f64> = row.iter().rev().map(|cost| f64::from(*cost) / 4.0).collect();
+        let reduced: Vec<f64> = row.iter().zip(&duals).map(|(cost, dual)| f64::from(sign * cost) - dual).collect();
+        let mut sorted = reduced.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted.push(f64::INFINITY);
+        for isa in Isa::available() {
+            let two = isa.run(FindTwoSmallest { row: &row, sign, duals: &duals });
+            prop_assert_eq!([two.smallest, two.second], [sorted[0], sorted[1]], "on {:?}", isa);
+            prop_assert_eq!(reduced[two.column], sorted[0]);
+        }
+    }
+
+    #[test]
+    fn distances_become_the_shorter_ways(
+        row in proptest::collection::vec((-50i8..50).prop_map(f32::from), 1..200),
+        offset in -20i8..20,
+    ) {
+        let columns = row.len();
+        let (offset, sign) = (f64::from(offset), -1.0);
+        let duals: Vec<f64> = row.iter().rev().map(|cost| f64::from(*cost) / 4.0).collect();
+        // Some columns are settled, some not reached.
+        let known = (0..columns).map(|j| [f64::NEG_INFINITY, f64::INFINITY, 0.0, 9.0][j % 4]);
+        let known: Vec<f64> = known.collect();
+        let ways: Vec<f64> = (0..columns).map(|j| offset + f64::from(sign * row[j]) - duals[j]).collect();
+        for isa in Isa::available() {
+            let (mut distances, mut before) = (known.clone(), vec![1; columns]);
+            let (column, nearest) = isa.run(Relax {
+                row: &row,
+                sign,
+                index: 7,
+                duals: &duals,
+                offset,
+                distances: &mut distances,
+                before: &mut before,
+            });
+            for j in 0..columns {
+                prop_assert_eq!(distances[j], known[j].min(ways[j]));
+                prop_assert_eq!(before[j], if ways[j] < known[j] { 7 } else { 1 });
+            }
+            let open = distances.iter().copied().filter(|distance| *distance > f64::NEG_INFINITY);
+            prop_assert_eq!(nearest, open.fold(f64::INFINITY, f64::min), "on {:?}", isa);
+            prop_assert!(nearest == f64::INFINITY || distances[column] == nearest);
         }
     }
 

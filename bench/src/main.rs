@@ -1,5 +1,6 @@
 //! Our side of `bench/run`: reads `CASE REPS` lines, answers each with the milliseconds of REPS timed calls.
 
+mod assign;
 mod inference;
 mod networks;
 mod peak;
@@ -55,7 +56,7 @@ fn answer(line: &str, threads: usize, cases: &mut HashMap<String, Case>) -> Resu
     Ok(format!("ms={}{flop}", times.join(",")))
 }
 
-/// `peak`, `normals`, `hmc`, product/kind/library, or network/ and one of gradient, logits, vi, vi-two, predictive.
+/// `peak`, `normals`, `hmc`, product/kind/library, assign/kind/n/which, or network/ and one of gradient, logits, vi, vi-two, predictive.
 fn build(name: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
     match name.split('/').collect::<Vec<_>>()[..] {
         ["peak"] => peak::case(threads),
@@ -64,6 +65,7 @@ fn build(name: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
         [network, "vi"] => inference::vi(network, threads),
         [network, "vi-two"] => inference::vi_two(network),
         [network, "predictive"] => inference::predictive(network, threads),
+        ["assign", kind, n, which] => assign::case(kind, n, which),
         ["hmc"] => inference::hmc(threads),
         [network, "gradient"] => networks::gradient(network, threads),
         [network, "logits"] => networks::logits(network, threads),

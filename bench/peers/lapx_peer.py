@@ -1,0 +1,13 @@
+"""The lapx peer: linear assignment by its fastest exact solver of those tried (lapjv, lapjvx, lapjvc, lapjvs), in f32.
+
+Its `lapjv` is that of lap, which has the same module name and cannot be installed beside it.
+"""
+
+import lap
+import numpy as np
+
+import assignments
+
+if __name__ == "__main__":
+    solve = lambda costs: lap.lapjvs(costs, extend_cost=False, return_cost=False, jvx_like=False)[0]
+    assignments.serve_solver("lapx", solve, np.float32)

@@ -1,4 +1,4 @@
-"""The lap peer: linear assignment by `lapjv`, in f64, of the package lapx, which has taken lap's code over."""
+"""The lap peer: linear assignment by `lapjv`, in f64, as lapx has it: the package lap itself is not timed."""
 
 import lap
 

@@ -1,6 +1,6 @@
 """The lapx peer: linear assignment by its fastest exact solver of those tried (lapjv, lapjvx, lapjvc, lapjvs), in f32.
 
-Its `lapjv` is that of lap, which has the same module name and cannot be installed beside it.
+The package lap has the same module name and cannot be installed beside it.
 """
 
 import lap

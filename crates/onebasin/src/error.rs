@@ -68,6 +68,9 @@ pub enum Error {
         /// What was found.
         std: String,
     },
+    /// The channel that compares activations, where there are only weights.
+    #[error("the channel `activation` needs data; use w2, mean, kl or jeffreys")]
+    NeedsData,
     /// A tensor that one permutation acts on twice, or more than two do.
     #[error("tensor `{tensor}` is permuted by {groups}; alignment needs at most two different permutations for each")]
     NotBilinear {

@@ -27,7 +27,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// The features of `fixed` and `moved`, or none for the channel that looks at data.
+    /// The features of `fixed` and `moved`; the channel that looks at data has none.
     pub(super) fn features<'a>(self, fixed: &'a Gaussian, moved: &'a Gaussian) -> Result<Vec<Feature<'a>>> {
         let borrowed = |fixed: &'a Params, moved: &'a Params| Feature {
             fixed: Cow::Borrowed(fixed.values()),
@@ -35,7 +35,7 @@ impl Channel {
         };
         let means = || borrowed(fixed.mean(), moved.mean());
         Ok(match self {
-            Self::Activation => Vec::new(),
+            Self::Activation => return Err(Error::NeedsData),
             Self::Mean => vec![means()],
             // What is zero on one side adds nothing.
             Self::W2 if [fixed, moved].iter().any(|side| side.std().values().iter().all(|std| *std == 0.0)) => {

@@ -7,61 +7,25 @@ use super::marginals::Marginals;
 use super::objective::Feature;
 use super::objective::Objective;
 use super::objective::View;
-use crate::kernels::Aligned;
-use crate::kernels::Isa;
+use super::products::Columns;
+use super::products::Factors;
+use super::products::Products;
 use crate::kernels::Team;
-use crate::kernels::geometry::Geometry;
-use crate::kernels::geometry::Plane;
-use crate::kernels::geometry::blocks;
-use crate::kernels::geometry::depth;
-use crate::kernels::lanes::BLOCK;
-use crate::kernels::outer::WeightGradient;
-use crate::kernels::pack::Gather;
 use crate::symmetry::Patch;
 use crate::symmetry::Permutation;
 use std::sync::Arc;
-
-/// Columns that are packed and multiplied at a time.
-const COLUMNS: usize = 1024;
 
 /// One matrix for each group: entry (i, j) is what unit i of the side that stays gains from unit j of the other.
 #[derive(Debug)]
 pub(super) struct Costs<'a> {
     objective: &'a Objective<'a>,
     team: &'a Team,
-    isa: Isa,
     /// (units that stay, units that move)
     matrices: Vec<Vec<f32>>,
     /// For each group, the permutation of each of its neighbours that its matrix counts with; none is the barycentre.
     counted: Vec<Vec<Option<Permutation>>>,
     marginals: Arc<Marginals>,
-    packed: [Aligned; 2],
-}
-
-/// The factors of a product: of each column, where its units begin on either side, `stride` apart; what begins at the places
-/// of `less` is subtracted from the side that moves.
-struct Factors<'b> {
-    fixed: &'b [f32],
-    moved: &'b [f32],
-    stride: usize,
-    weight: f32,
-    columns: &'b Columns,
-}
-
-#[derive(Default)]
-struct Columns {
-    fixed: Vec<usize>,
-    moved: Vec<usize>,
-    /// Empty, or as long as the others.
-    less: Vec<usize>,
-}
-
-impl Columns {
-    /// The same places on both sides.
-    fn same(places: impl Iterator<Item = usize>) -> Self {
-        let fixed: Vec<usize> = places.collect();
-        Self { moved: fixed.clone(), fixed, less: Vec::new() }
-    }
+    products: Products<'a>,
 }
 
 impl<'a> Costs<'a> {
@@ -69,15 +33,13 @@ impl<'a> Costs<'a> {
     pub(super) fn new(objective: &'a Objective<'a>, team: &'a Team) -> Self {
         let groups = 0..objective.groups();
         let largest = groups.clone().map(|group| objective.size(group)).max().unwrap_or(0);
-        let packed = || Aligned::zeros(blocks(largest) * BLOCK * COLUMNS);
         let mut costs = Self {
             objective,
             team,
-            isa: Isa::detect(),
             matrices: groups.clone().map(|group| vec![0.0; objective.size(group).pow(2)]).collect(),
             counted: groups.clone().map(|group| vec![None; objective.neighbours(group).len()]).collect(),
             marginals: Arc::new(Marginals::new(objective, team)),
-            packed: [packed(), packed()],
+            products: Products::new(team, largest),
         };
         for group in groups {
             costs.begin(group);
@@ -90,11 +52,10 @@ impl<'a> Costs<'a> {
         Self {
             objective: self.objective,
             team: self.team,
-            isa: self.isa,
             matrices: self.matrices.clone(),
             counted: self.counted.clone(),
             marginals: Arc::clone(&self.marginals),
-            packed: self.packed.clone(),
+            products: self.products.clone(),
         }
     }
 
@@ -197,44 +158,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Adds the sum over columns of the outer products of the two sides.
     fn add(&mut self, group: usize, factors: &Factors<'_>) {
-        let Factors { stride, weight, columns, .. } = *factors;
-        let units = self.objective.size(group);
-        let (team, isa) = (self.team, self.isa);
-        for first in (0..columns.fixed.len()).step_by(COLUMNS) {
-            let count = COLUMNS.min(columns.fixed.len() - first);
-            let plane = Plane::vectors(count);
-            let geometry = Geometry { kernel: 1, stride: 1, inputs: units, units, from: plane, to: plane };
-            let len = blocks(units) * plane.block();
-            let [fixed, moved] = &mut self.packed;
-            let (fixed, moved) = (&mut fixed[..len], &mut moved[..len]);
-            team.chunk_pairs((fixed, plane.block()), (moved, plane.block()), |block, fixed, moved| {
-                let gather = |from: &[f32], places: &[usize], factor, accumulate, blocked: &mut [f32]| {
-                    let from = &from[block * BLOCK * stride..];
-                    let (places, units) = (&places[first..first + count], depth(units, block));
-                    isa.run(Gather { from, places, stride, units, factor, accumulate, blocked });
-                };
-                gather(factors.fixed, &columns.fixed, weight, false, fixed);
-                gather(factors.moved, &columns.moved, 1.0, false, moved);
-                if !columns.less.is_empty() {
-                    gather(factors.moved, &columns.less, -1.0, true, moved);
-                }
-            });
-            let share = team.share(blocks(units));
-            let (fixed, moved) = (&*fixed, &*moved);
-            team.chunks(&mut self.matrices[group], share * BLOCK * units, |part, matrix| {
-                isa.run(WeightGradient {
-                    geometry: &geometry,
-                    columns: count,
-                    images: 1,
-                    x: fixed,
-                    dy: moved,
-                    input_blocks: part * share..((part + 1) * share).min(blocks(units)),
-                    gradient: matrix,
-                    accumulate: true,
-                });
-            });
-        }
+        self.products.add(factors, self.objective.size(group), &mut self.matrices[group]);
     }
 }

@@ -1,12 +1,15 @@
 //! Finds the permutations that bring one posterior closest to another.
 
+mod activation;
 mod bound;
 mod channels;
 mod costs;
 mod marginals;
 mod objective;
+mod products;
 mod solve;
 
+pub use activation::by_activation;
 pub use channels::Channel;
 pub use objective::Feature;
 pub use objective::Objective;

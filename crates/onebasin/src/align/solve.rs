@@ -134,9 +134,7 @@ impl<'a, 'w> Search<'a, 'w> {
             Start::Identity => sizes.map(Permutation::identity).collect(),
             Start::Random => sizes
                 .enumerate()
-                .map(|(group, size)| {
-                    Permutation::random(size, &mut Stream::new(self.seed, "align/start", group as u64))
-                })
+                .map(|(group, size)| Permutation::random(size, &Stream::new(self.seed, "align/start", group as u64)))
                 .collect(),
         };
         let costs = self.costs.fork();
@@ -173,7 +171,7 @@ impl<'a, 'w> Search<'a, 'w> {
         let objective = self.objective();
         let mut settled = vec![false; objective.groups()];
         for sweep in 0.. {
-            let order = Permutation::random(objective.groups(), &mut Stream::new(self.seed, "align/order", sweep));
+            let order = Permutation::random(objective.groups(), &Stream::new(self.seed, "align/order", sweep));
             let order = order.as_slice().iter().map(|group| *group as usize);
             for batch in independent(objective, order) {
                 let batch: Vec<usize> = batch.into_iter().filter(|group| !settled[*group]).collect();
@@ -239,7 +237,9 @@ impl<'a, 'w> Search<'a, 'w> {
                 }
                 let rows = points[group].chunks_exact_mut(objective.size(group));
                 for (row, column) in rows.zip(corners[group].as_slice()) {
-                    row.iter_mut().for_each(|value| *value *= 1.0 - step);
+                    for value in &mut *row {
+                        *value *= 1.0 - step;
+                    }
                     row[*column as usize] += step;
                 }
             }

@@ -81,7 +81,7 @@ impl Kernel for PermutedProduct<'_> {
         assert!((*last as usize).saturating_mul(stride) < b.len());
         // By vectors as far as possible: only neighbours, and indices of 31 bits.
         let whole = permutation.len() - permutation.len() % V::LANES;
-        let vectors = if stride == 1 && *last <= i32::MAX as u32 { whole } else { 0 };
+        let vectors = if stride == 1 && i32::try_from(*last).is_ok() { whole } else { 0 };
         // Sums that do not wait for each other.
         let mut sums = [0.0f64; 16];
         // SAFETY: no place is behind the last ones, which are inside.

@@ -64,6 +64,7 @@ pub struct Spec {
     groups: Arc<[Group]>,
     axes: Vec<Vec<Vec<Segment>>>,
     patches: Vec<Patch>,
+    hidden: Vec<Vec<Segment>>,
 }
 
 impl Spec {
@@ -79,7 +80,11 @@ impl Spec {
     pub fn new(layout: &Arc<Layout>, groups: Vec<Group>, axes: Vec<Vec<Vec<Segment>>>) -> Result<Self> {
         check(layout, &groups, &axes).map_err(|fault| Error::Spec { fault })?;
         let patches = patch::cut(layout, &axes);
-        Ok(Self { layout: Arc::clone(layout), groups: groups.into(), axes, patches })
+        Ok(Self { layout: Arc::clone(layout), groups: groups.into(), axes, patches, hidden: Vec::new() })
+    }
+
+    pub(super) fn with_hidden(self, hidden: Vec<Vec<Segment>>) -> Self {
+        Self { hidden, ..self }
     }
 
     /// The layout of the parameters.
@@ -100,6 +105,10 @@ impl Spec {
     /// The segments of each axis of the tensor of this index.
     pub fn axes(&self, tensor: usize) -> &[Vec<Segment>] {
         &self.axes[tensor]
+    }
+    /// The segments of the channels of each hidden layer, in the order of [`Arch::hidden`]; none if only tensors were given.
+    pub fn hidden(&self) -> &[Vec<Segment>] {
+        &self.hidden
     }
     /// All tensors cut into products of segments; every parameter is in exactly one.
     pub fn patches(&self) -> &[Patch] {

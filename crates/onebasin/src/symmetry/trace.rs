@@ -78,7 +78,8 @@ pub(super) fn spec(arch: &Arch) -> Spec {
         TensorAxis::Units(axis) => classes.segments(axis, &group_of),
     };
     let axes = tensors.iter().map(|axes| axes.iter().map(segments).collect()).collect();
-    Spec::new(arch.layout(), groups, axes).expect("the nodes of a network fit its layout")
+    let hidden = arch.hidden().map(|(index, _)| classes.segments(&nodes[index], &group_of)).collect();
+    Spec::new(arch.layout(), groups, axes).expect("the nodes of a network fit its layout").with_hidden(hidden)
 }
 
 /// The groups, named after the first hidden layer that has them, and the group of each class that is one.

@@ -1,6 +1,7 @@
 //! Every vectorised kernel agrees with plain loops, on every instruction set, over odd sizes, strides and tails.
 
 mod assignment;
+mod gathers;
 mod gaussian;
 mod lanes;
 mod leapfrog;

@@ -1,0 +1,75 @@
+//! What cannot be aligned is refused, and the message says why.
+
+use crate::posteriors::gaussian;
+use crate::posteriors::mlp;
+use onebasin::align;
+use onebasin::align::Channel;
+use onebasin::align::Objective;
+use onebasin::align::Settings;
+use onebasin::arch::Arch;
+use onebasin::kernels::Team;
+use onebasin::params::Layout;
+use onebasin::params::Params;
+use onebasin::posterior::Gaussian;
+use onebasin::symmetry::Action;
+use onebasin::symmetry::Group;
+use onebasin::symmetry::Segment;
+use onebasin::symmetry::Spec;
+use std::sync::Arc;
+
+fn error(arch: &Arch, fixed: &Gaussian, moved: &Gaussian, channel: Channel) -> String {
+    let settings = Settings { channel, ..Settings::default() };
+    align::pair(&Spec::of(arch), fixed, moved, settings, &Team::alone(), &mut |_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn a_value_that_is_not_finite_is_named() {
+    let arch = mlp("2x2x1", &[5, 4]);
+    let good = gaussian(&arch, 1);
+    for tensor in arch.layout().tensors() {
+        for bad in [f32::NAN, f32::INFINITY] {
+            let mut mean = good.mean().clone();
+            mean.values_mut()[tensor.range()][1] = bad;
+            let diverged = Gaussian::new(mean, good.std().clone()).unwrap();
+            let expected =
+                format!("a value of tensor `{}` is {bad}; a posterior that diverged cannot be aligned", tensor.name());
+            assert_eq!(error(&arch, &good, &diverged, Channel::W2), expected);
+            assert_eq!(error(&arch, &diverged, &good, Channel::Mean), expected);
+        }
+    }
+}
+
+#[test]
+fn a_divergence_needs_widths() {
+    let arch = mlp("2x2x1", &[5, 4]);
+    let good = gaussian(&arch, 1);
+    let point = Gaussian::new(good.mean().clone(), Params::zeros(arch.layout())).unwrap();
+    let message = error(&arch, &point, &good, Channel::Kl);
+    assert!(message.starts_with("a standard deviation of tensor `hidden1.weight` is 0"), "{message}");
+    let message = error(&arch, &good, &point, Channel::Jeffreys);
+    assert!(message.ends_with("use the channel w2 or mean"), "{message}");
+}
+
+#[test]
+fn other_networks_are_refused() {
+    let (arch, other) = (mlp("2x2x1", &[5, 4]), mlp("2x2x1", &[5, 3]));
+    let message = error(&arch, &gaussian(&arch, 1), &gaussian(&other, 2), Channel::W2);
+    assert!(message.contains("`hidden2.weight` [5, 3] where `hidden2.weight` [5, 4] is expected"), "{message}");
+}
+
+#[test]
+fn activations_need_data() {
+    let arch = mlp("2x2x1", &[5, 4]);
+    let message = error(&arch, &gaussian(&arch, 1), &gaussian(&arch, 2), Channel::Activation);
+    assert_eq!(message, "the channel `activation` needs data; use w2, mean, kl or jeffreys");
+}
+
+#[test]
+fn one_permutation_on_both_axes_is_refused() {
+    let layout = Arc::new(Layout::new([("square", &[3, 3][..])]).unwrap());
+    let units = vec![Segment::new(Action::Permuted(0), 3)];
+    let groups = vec![Group { name: "stream".to_owned(), size: 3 }];
+    let spec = Spec::new(&layout, groups, vec![vec![units.clone(), units]]).unwrap();
+    let message = Objective::new(&spec, Vec::new(), None).unwrap_err().to_string();
+    assert!(message.starts_with("tensor `square` is permuted by stream, stream"), "{message}");
+}

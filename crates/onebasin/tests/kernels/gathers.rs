@@ -1,0 +1,96 @@
+//! Columns gathered from anywhere, sums of rows and columns, and products with a permuted row.
+
+use crate::plain::close;
+use crate::plain::normals;
+use onebasin::kernels::Isa;
+use onebasin::kernels::lanes::BLOCK;
+use onebasin::kernels::marginals::Marginals;
+use onebasin::kernels::marginals::PermutedProduct;
+use onebasin::kernels::pack::Gather;
+use onebasin::rng::Stream;
+use onebasin::symmetry::Permutation;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn columns_are_gathered(
+        units in 1..=BLOCK,
+        stride in 1..40usize,
+        starts in prop::collection::vec(0..100usize, 0..30),
+        accumulate: bool,
+    ) {
+        let from = normals("from", 100 + 15 * 40);
+        let old = normals("old", starts.len() * BLOCK);
+        for isa in Isa::available() {
+            let mut blocked = old.clone();
+            isa.run(Gather { from: &from, places: &starts, stride, units, factor: -2.0, accumulate, blocked: &mut blocked });
+            for (index, (found, old)) in blocked.iter().zip(&old).enumerate() {
+                let (column, unit) = (index / BLOCK, index % BLOCK);
+                let value = if unit < units { -2.0 * from[starts[column] + unit * stride] } else { 0.0 };
+                let expected = value + if accumulate { *old } else { 0.0 };
+                prop_assert_eq!(*found, expected, "{:?}", isa);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_and_columns_are_summed(height in 1..20usize, width in 1..50usize, gap in 0..5usize, pivot in -2.0..2.0f32) {
+        let stride = width + gap;
+        let from = normals("matrix", height * stride);
+        let entry = |row: usize, column: usize| f64::from(from[row * stride + column] - pivot);
+        let sums = |count: usize, others: usize, entry: &dyn Fn(usize, usize) -> f64| -> [Vec<f64>; 2] {
+            [1, 2].map(|power| (0..count).map(|one| (0..others).map(|other| entry(one, other).powi(power)).sum()).collect())
+        };
+        for isa in Isa::available() {
+            let mut rows = [vec![f32::NAN; height], vec![f32::NAN; height]];
+            let mut columns = [vec![0.0; width], vec![0.0; width]];
+            let (row_parts, column_parts) =
+                (rows.each_mut().map(|sums| &mut sums[..]), columns.each_mut().map(|sums| &mut sums[..]));
+            isa.run(Marginals { from: &from, stride, pivot, rows: row_parts, columns: column_parts });
+            for (found, expected) in rows.iter().zip(sums(height, width, &entry)) {
+                close(found, &expected, 20.0 * width as f64, 1e-6)?;
+            }
+            for (found, expected) in columns.iter().zip(sums(width, height, &|column, row| entry(row, column))) {
+                close(found, &expected, 20.0 * height as f64, 1e-6)?;
+            }
+        }
+    }
+
+    #[test]
+    fn products_with_a_permuted_row(len in 0..70usize, stride in 1..4usize, seed: u64) {
+        let (a, b) = (normals("a", len * stride), normals("b", len * stride));
+        let permutation = Permutation::random(len, &Stream::new(seed, "permutation", 0));
+        let pairs = permutation.as_slice().iter().enumerate();
+        let expected: f64 =
+            pairs.map(|(at, from)| f64::from(a[at * stride]) * f64::from(b[*from as usize * stride])).sum();
+        for isa in Isa::available() {
+            let found = isa.run(PermutedProduct { a: &a, b: &b, stride, permutation: permutation.as_slice() });
+            prop_assert!((found - expected).abs() <= 1e-12 * len as f64, "{isa:?}: {found} against {expected}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "a column ends at 10")]
+fn a_column_beyond_the_end_is_refused() {
+    let mut blocked = [0.0; BLOCK];
+    let (from, places) = ([0.0; 10], [4]);
+    let gather = Gather {
+        from: &from,
+        places: &places,
+        stride: 3,
+        units: 3,
+        factor: 1.0,
+        accumulate: false,
+        blocked: &mut blocked,
+    };
+    Isa::detect().run(gather);
+}
+
+#[test]
+#[should_panic(expected = "assertion failed")]
+fn a_permutation_beyond_the_end_is_refused() {
+    Isa::detect().run(PermutedProduct { a: &[0.0; 2], b: &[0.0; 2], stride: 1, permutation: &[0, 2] });
+}

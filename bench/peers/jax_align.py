@@ -56,3 +56,18 @@ def similarity(axis, others):
         return rows[0] @ rows[1].T
 
     return jax.jit(run)
+
+
+@functools.lru_cache(maxsize=1)
+def problem(network):
+    """Only of the last network, because the largest have gigabytes."""
+    preset = alignment.preset(network)
+    sides = [
+        {name: [jnp.asarray(part) for part in parts] for name, parts in alignment.posterior(preset, seed).items()}
+        for seed in (1, 2)
+    ]
+    return alignment.spec(preset), *sides
+
+
+def case(network):
+    return lambda: match(*problem(network))

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 import inference
+import jax_align
 import jax_hmc
 import jax_vi
 import networks
@@ -74,6 +75,8 @@ def build(case):
             return jax_vi.predictive_case(network, inference.SAMPLES // 2)
         case ["hmc"]:
             return jax_hmc.case()
+        case ["align", network]:
+            return jax_align.case(network)
     raise ValueError(f"jax has no case {case}")
 
 

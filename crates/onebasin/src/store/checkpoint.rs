@@ -1,8 +1,8 @@
 //! The state of an unfinished run, as one safetensors file.
 
 use super::tensors;
-use super::tensors::Bytes;
 use super::tensors::Entry;
+use super::tensors::Tensors;
 use super::tensors::put_floats;
 use crate::error::Error;
 use crate::error::Result;
@@ -69,14 +69,12 @@ impl Checkpoint {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = Bytes::read(path)?;
-        let Metadata { run, numbers, vectors } = bytes.metadata()?;
-        let tensors = bytes.tensors()?;
-        let values = bytes.raw(&tensors, NUMBERS, Dtype::F64, &[numbers.len()])?;
-        let values = values.as_chunks::<8>().0.iter().map(|value| f64::from_le_bytes(*value));
+        let tensors = Tensors::open(path)?;
+        let Metadata { run, numbers, vectors } = tensors.metadata()?;
+        let values = tensors.doubles(NUMBERS, numbers.len())?;
         let mut state = State { numbers: numbers.into_iter().zip(values).collect(), ..State::default() };
         for (name, len) in vectors {
-            let values = bytes.floats(&tensors, &vector_name(&name), &[len])?;
+            let values = tensors.floats(&vector_name(&name), &[len])?;
             state.vectors.insert(name, values);
         }
         Ok(Self { state, run })

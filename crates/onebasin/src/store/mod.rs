@@ -3,6 +3,7 @@
 mod checkpoint;
 mod posterior;
 mod samples;
+mod stored_samples;
 mod tensors;
 
 pub use checkpoint::Checkpoint;
@@ -10,6 +11,7 @@ pub use checkpoint::RunState;
 pub use posterior::Provenance;
 pub use posterior::StoredPosterior;
 pub use samples::SampleFiles;
+pub use stored_samples::StoredSamples;
 
 use crate::error::Error;
 use crate::error::Result;

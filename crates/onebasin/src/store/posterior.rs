@@ -4,8 +4,8 @@
 //! where std is the standard deviation itself.
 
 use super::tensors;
-use super::tensors::Bytes;
 use super::tensors::Entry;
+use super::tensors::Tensors;
 use super::tensors::put_floats;
 use crate::arch::Arch;
 use crate::arch::Preset;
@@ -22,6 +22,7 @@ use crate::posterior::Samples;
 use serde::Deserialize;
 use serde::Serialize;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Where a posterior comes from: enough to use it, and to make it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,29 +98,13 @@ impl StoredPosterior {
 
     /// Reads a file; everything in it is checked against the architecture it names.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = Bytes::read(path)?;
-        let Metadata { kind, provenance } = bytes.metadata()?;
+        let Opened { tensors, kind, provenance, layout } = Opened::new(path)?;
         // Whatever a room above says is wrong is wrong with this file.
-        let damaged = |error: Error| bytes.unreadable(&error.to_string());
-        let arch = Arch::new(provenance.arch.clone()).map_err(damaged)?;
-        let layout = arch.layout();
-        let tensors = bytes.tensors()?;
-        if matches!(kind, Kind::Samples { samples: 0, .. }) {
-            return Err(bytes.unreadable("it has no samples"));
-        }
-        // All shapes before anything is allocated: what the metadata name may be larger than any memory.
-        let (prefixes, leading): (&[&str], &[usize]) = match &kind {
-            Kind::Point => (&[""], &[]),
-            Kind::Gaussian => (&["mean/", "std/"], &[]),
-            Kind::Samples { samples, .. } => (&[""], &[*samples]),
-        };
-        for entry in prefixes.iter().flat_map(|prefix| entries(layout, prefix, leading)) {
-            bytes.raw(&tensors, &entry.name, entry.dtype, &entry.shape)?;
-        }
+        let damaged = |error: Error| tensors.unreadable(&error.to_string());
         let params = |prefix: &str| {
-            let mut params = Params::zeros(layout);
+            let mut params = Params::zeros(&layout);
             for tensor in layout.tensors() {
-                let values = bytes.floats(&tensors, &format!("{prefix}{}", tensor.name()), tensor.shape())?;
+                let values = tensors.floats(&format!("{prefix}{}", tensor.name()), tensor.shape())?;
                 params.values_mut()[tensor.range()].copy_from_slice(&values);
             }
             Ok(params)
@@ -128,10 +113,10 @@ impl StoredPosterior {
             Kind::Point => Posterior::Point(params("")?),
             Kind::Gaussian => Posterior::Gaussian(Gaussian::new(params("mean/")?, params("std/")?).map_err(damaged)?),
             Kind::Samples { samples, chains } => {
-                let mut points = vec![Params::zeros(layout); samples];
+                let mut points = vec![Params::zeros(&layout); samples];
                 for tensor in layout.tensors() {
                     let shape: Vec<usize> = [samples].iter().chain(tensor.shape()).copied().collect();
-                    let values = bytes.floats(&tensors, tensor.name(), &shape)?;
+                    let values = tensors.floats(tensor.name(), &shape)?;
                     for (point, values) in points.iter_mut().zip(values.chunks_exact(tensor.range().len())) {
                         point.values_mut()[tensor.range()].copy_from_slice(values);
                     }
@@ -140,6 +125,39 @@ impl StoredPosterior {
             }
         };
         Ok(Self { posterior, provenance })
+    }
+}
+
+/// A file of which everything but the values is checked.
+pub(super) struct Opened {
+    pub(super) tensors: Tensors,
+    pub(super) kind: Kind,
+    pub(super) provenance: Provenance,
+    pub(super) layout: Arc<Layout>,
+}
+
+impl Opened {
+    pub(super) fn new(path: &Path) -> Result<Self> {
+        let tensors = Tensors::open(path)?;
+        let Metadata { kind, provenance } = tensors.metadata()?;
+        let arch = Arch::new(provenance.arch.clone()).map_err(|error: Error| tensors.unreadable(&error.to_string()))?;
+        let layout = Arc::clone(arch.layout());
+        if let Kind::Samples { samples, chains } = kind
+            && (samples == 0 || chains == 0 || !samples.is_multiple_of(chains))
+        {
+            let reason = format!("{samples} samples are not {chains} chains of equal length");
+            return Err(tensors.unreadable(&reason));
+        }
+        // All shapes before anything is allocated: what the metadata name may be larger than any memory.
+        let (prefixes, leading): (&[&str], &[usize]) = match &kind {
+            Kind::Point => (&[""], &[]),
+            Kind::Gaussian => (&["mean/", "std/"], &[]),
+            Kind::Samples { samples, .. } => (&[""], &[*samples]),
+        };
+        for entry in prefixes.iter().flat_map(|prefix| entries(&layout, prefix, leading)) {
+            tensors.place(&entry.name, entry.dtype, &entry.shape)?;
+        }
+        Ok(Self { tensors, kind, provenance, layout })
     }
 }
 

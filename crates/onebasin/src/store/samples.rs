@@ -5,6 +5,7 @@ use super::posterior::Metadata;
 use super::posterior::Provenance;
 use super::posterior::entries;
 use super::tensors;
+use super::tensors::get_floats;
 use super::tensors::put_floats;
 use crate::error::Error;
 use crate::error::Result;
@@ -13,7 +14,6 @@ use crate::params::Params;
 use crate::posterior::Draws;
 use std::fs::File;
 use std::fs::OpenOptions;
-use std::io::Read;
 use std::io::Seek;
 use std::io::SeekFrom;
 use std::path::Path;
@@ -84,14 +84,7 @@ impl SampleFiles {
 
     fn read_at(&self, chain: usize, at: u64, out: &mut [f32]) -> Result<()> {
         let (path, file) = &self.chains[chain];
-        let mut file = file.lock().expect(NO_PANIC);
-        let mut bytes = vec![0; 4 * out.len()];
-        let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes));
-        read.map_err(|error| Error::file(path, &error))?;
-        for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
-            *value = f32::from_le_bytes(*bytes);
-        }
-        Ok(())
+        get_floats(path, &mut file.lock().expect(NO_PANIC), at, out)
     }
 
     /// Writes all samples as one posterior, in constant memory.

@@ -7,11 +7,17 @@ use super::write_whole;
 use crate::error::Error;
 use crate::error::Result;
 use safetensors::Dtype;
-use safetensors::SafeTensors;
+use safetensors::tensor::Metadata;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::Read;
+use std::io::Seek;
+use std::io::SeekFrom;
 use std::io::Write;
 use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Mutex;
 
 /// The key of our metadata.
 pub(super) const KEY: &str = "onebasin";
@@ -70,57 +76,94 @@ pub(super) fn put_floats(path: &Path, file: &mut dyn Write, values: &[f32]) -> R
     Ok(())
 }
 
-/// A whole file in memory.
-#[derive(Debug)]
-pub(super) struct Bytes<'a> {
-    path: &'a Path,
-    bytes: Vec<u8>,
+/// Reads values that begin `at` bytes behind the beginning of a file.
+pub(super) fn get_floats(path: &Path, file: &mut File, at: u64, out: &mut [f32]) -> Result<()> {
+    let mut bytes = vec![0; 4 * out.len()];
+    let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes));
+    read.map_err(|error| Error::file(path, &error))?;
+    for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
+        *value = f32::from_le_bytes(*bytes);
+    }
+    Ok(())
 }
 
-impl<'a> Bytes<'a> {
-    pub(super) fn read(path: &'a Path) -> Result<Self> {
-        Ok(Self { path, bytes: std::fs::read(path).map_err(|error| Error::file(path, &error))? })
-    }
+/// A file whose header was read and fits its length; values are read when they are asked for.
+#[derive(Debug)]
+pub(super) struct Tensors {
+    path: PathBuf,
+    file: Mutex<File>,
+    header: Metadata,
+    /// Where the values begin.
+    start: u64,
+}
 
-    pub(super) fn tensors(&self) -> Result<SafeTensors<'_>> {
-        SafeTensors::deserialize(&self.bytes)
-            .map_err(|error| self.unreadable(&format!("it is not a whole safetensors file ({error})")))
+impl Tensors {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let fault = |error: std::io::Error| Error::file(path, &error);
+        let unreadable = |reason: String| Error::File { path: path.to_owned(), reason };
+        let mut file = File::open(path).map_err(fault)?;
+        let len = file.metadata().map_err(fault)?.len();
+        let mut size = [0; 8];
+        file.read_exact(&mut size).map_err(fault)?;
+        // Nothing is allocated for a header that the file is too short for.
+        let start = u64::from_le_bytes(size).checked_add(8).filter(|start| *start <= len);
+        let start = start.ok_or_else(|| unreadable("it ends inside its header".to_owned()))?;
+        let mut header = vec![0; (start - 8) as usize];
+        file.read_exact(&mut header).map_err(fault)?;
+        let header: Metadata =
+            serde_json::from_slice(&header).map_err(|error| unreadable(format!("its header is damaged ({error})")))?;
+        if start.checked_add(header.data_len() as u64) != Some(len) {
+            let (expected, got) = (header.data_len(), len - start);
+            return Err(unreadable(format!("its values have {got} bytes, not the {expected} that its header says")));
+        }
+        Ok(Self { path: path.to_owned(), file: Mutex::new(file), header, start })
     }
 
     /// Our metadata.
     pub(super) fn metadata<T: DeserializeOwned>(&self) -> Result<T> {
-        let header = SafeTensors::read_metadata(&self.bytes);
-        let (_, header) = header.map_err(|error| self.unreadable(&format!("its header is damaged ({error})")))?;
-        let text = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
+        let text = self.header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
         let text =
             text.ok_or_else(|| self.unreadable("it was not written by onebasin: its metadata has no `onebasin`"))?;
         serde_json::from_str(text).map_err(|error| self.unreadable(&format!("its metadata is damaged: {error}")))
     }
 
-    /// The values of an f32 tensor of this shape.
-    pub(super) fn floats(&self, tensors: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-        let bytes = self.raw(tensors, name, Dtype::F32, shape)?;
-        Ok(bytes.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
-    }
-
-    /// The bytes of a tensor of this type and shape.
-    pub(super) fn raw<'b>(
-        &self,
-        tensors: &SafeTensors<'b>,
-        name: &str,
-        dtype: Dtype,
-        shape: &[usize],
-    ) -> Result<&'b [u8]> {
-        let view = tensors.tensor(name).map_err(|_| self.unreadable(&format!("it has no tensor `{name}`")))?;
-        if view.dtype() != dtype || view.shape() != shape {
-            let (got_type, got) = (view.dtype(), view.shape());
+    /// Where the values of a tensor of this type and shape begin.
+    pub(super) fn place(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<u64> {
+        let info = self.header.info(name).ok_or_else(|| self.unreadable(&format!("it has no tensor `{name}`")))?;
+        if info.dtype != dtype || info.shape != shape {
+            let (got_type, got) = (info.dtype, &info.shape);
             return Err(self
                 .unreadable(&format!("tensor `{name}` is {got_type:?} {got:?}, but {dtype:?} {shape:?} is expected")));
         }
-        Ok(view.data())
+        Ok(self.start + info.data_offsets.0 as u64)
+    }
+
+    /// Reads as many values as `out` has from a place on.
+    pub(super) fn floats_at(&self, place: u64, out: &mut [f32]) -> Result<()> {
+        get_floats(&self.path, &mut self.file.lock().expect(NO_PANIC), place, out)
+    }
+
+    /// The values of an f32 tensor of this shape.
+    pub(super) fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let place = self.place(name, Dtype::F32, shape)?;
+        let mut values = vec![0.0; shape.iter().product()];
+        self.floats_at(place, &mut values)?;
+        Ok(values)
+    }
+
+    /// The values of an f64 tensor of one axis.
+    pub(super) fn doubles(&self, name: &str, len: usize) -> Result<Vec<f64>> {
+        let place = self.place(name, Dtype::F64, &[len])?;
+        let mut bytes = vec![0; 8 * len];
+        let mut file = self.file.lock().expect(NO_PANIC);
+        let read = file.seek(SeekFrom::Start(place)).and_then(|_| file.read_exact(&mut bytes));
+        read.map_err(|error| Error::file(&self.path, &error))?;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|value| f64::from_le_bytes(*value)).collect())
     }
 
     pub(super) fn unreadable(&self, reason: &str) -> Error {
-        Error::File { path: self.path.to_owned(), reason: reason.to_owned() }
+        Error::File { path: self.path.clone(), reason: reason.to_owned() }
     }
 }
+
+const NO_PANIC: &str = "nobody panics while holding a file";

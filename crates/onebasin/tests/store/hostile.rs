@@ -5,6 +5,7 @@ use crate::checkpoint;
 use crate::posteriors;
 use onebasin::store::Checkpoint;
 use onebasin::store::StoredPosterior;
+use onebasin::store::StoredSamples;
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
@@ -62,6 +63,9 @@ fn errors(bytes: &[u8]) -> [Option<String>; 2] {
     let _ = std::fs::remove_file(&path);
     std::fs::write(&path, bytes).unwrap();
     let errors = [StoredPosterior::read(&path).err(), Checkpoint::read(&path).err()];
+    if errors[0].is_some() {
+        assert!(StoredSamples::open(&path).unwrap_err().to_string().starts_with(path.to_str().unwrap()));
+    }
     assert!(LARGEST.load(Ordering::Relaxed) < ENOUGH, "{} bytes", LARGEST.load(Ordering::Relaxed));
     errors.map(|error| {
         let said = error?.to_string();

@@ -2,12 +2,14 @@
 
 use crate::arch;
 use crate::odd_point;
+use crate::posteriors;
 use crate::provenance;
 use onebasin::params::Params;
 use onebasin::posterior::Draws;
 use onebasin::posterior::Posterior;
 use onebasin::store::SampleFiles;
 use onebasin::store::StoredPosterior;
+use onebasin::store::StoredSamples;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -128,4 +130,30 @@ fn only_files_of_samples_are_removed() {
     left.sort();
     assert_eq!(left, ["chain.samples", "chain1.samples.txt", "chainx.samples", "notes"]);
     assert!(SampleFiles::remove(&folder.path().join("nowhere")).unwrap_err().to_string().contains("nowhere"));
+}
+
+#[test]
+fn samples_read_one_by_one_are_those_read_at_once() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("posterior.safetensors");
+    let [point, gaussian, samples] = posteriors().try_into().unwrap();
+    samples.write(&path).unwrap();
+    let stored = StoredSamples::open(&path).unwrap();
+    assert_eq!((stored.len(), stored.chains(), stored.provenance()), (6, 3, &samples.provenance));
+    let bits = |point: &Params| point.values().iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    for wanted in [1, 2, 4, 6, 100] {
+        let count = stored.draws(wanted);
+        assert_eq!(count, samples.posterior.draws(wanted));
+        for index in 0..count {
+            let [mut one, mut other] = [(); 2].map(|()| Params::zeros(arch().layout()));
+            stored.draw(0, index, count, &mut one).unwrap();
+            samples.posterior.draw(0, index, count, &mut other).unwrap();
+            assert_eq!(bits(&one), bits(&other));
+        }
+    }
+    assert!(stored.read(6, &mut Params::zeros(arch().layout())).is_err());
+    for other in [point, gaussian] {
+        other.write(&path).unwrap();
+        assert!(StoredSamples::open(&path).unwrap_err().to_string().contains("it has no samples"));
+    }
 }

@@ -60,7 +60,7 @@ fn correlations(
         .iter()
         .map(|segments| segments.iter().map(|segment| Moments::new(segment.units)).collect())
         .collect();
-    let mut products = Products::new(team, layers.iter().map(|(_, channels)| *channels).max().unwrap_or(0));
+    let mut products = Products::new(spec, team);
     let mut point = Params::zeros(arch.layout());
     let mut labels = vec![0; together];
     for first in (0..examples.len()).step_by(together) {
@@ -147,7 +147,7 @@ impl Moments {
         let columns = &Columns::same((0..centred[0].len()).step_by(units));
         let mut matrix = vec![0.0; units * units];
         let [fixed, moved] = &centred;
-        products.add(&Factors { fixed, moved, stride: 1, weight: 1.0, columns }, units, &mut matrix);
+        products.add(units, &Factors { fixed, moved, stride: 1, weight: 1.0, columns }, &mut matrix);
         self.products.iter_mut().zip(matrix).for_each(|(sum, product)| *sum += f64::from(product));
     }
 

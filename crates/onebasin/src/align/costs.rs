@@ -32,14 +32,13 @@ impl<'a> Costs<'a> {
     /// The costs if nothing is known of any permutation: all neighbours at the barycentre.
     pub(super) fn new(objective: &'a Objective<'a>, team: &'a Team) -> Self {
         let groups = 0..objective.groups();
-        let largest = groups.clone().map(|group| objective.size(group)).max().unwrap_or(0);
         let mut costs = Self {
             objective,
             team,
             matrices: groups.clone().map(|group| vec![0.0; objective.size(group).pow(2)]).collect(),
             counted: groups.clone().map(|group| vec![None; objective.neighbours(group).len()]).collect(),
             marginals: Arc::new(Marginals::new(objective, team)),
-            products: Products::new(team, largest),
+            products: Products::new(objective.spec(), team),
         };
         for group in groups {
             costs.begin(group);
@@ -159,6 +158,6 @@ impl<'a> Costs<'a> {
     }
 
     fn add(&mut self, group: usize, factors: &Factors<'_>) {
-        self.products.add(factors, self.objective.size(group), &mut self.matrices[group]);
+        self.products.add(self.objective.size(group), factors, &mut self.matrices[group]);
     }
 }

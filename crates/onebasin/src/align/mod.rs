@@ -1,16 +1,25 @@
-//! Finds the permutations that bring one posterior closest to another.
+//! Finds the permutations that bring one posterior closest to another, or many together.
 
 mod activation;
+mod assigners;
 mod bound;
 mod channels;
 mod costs;
+mod many;
 mod marginals;
+mod mean;
+mod members;
 mod objective;
 mod products;
 mod solve;
 
 pub use activation::by_activation;
 pub use channels::Channel;
+pub use many::Many;
+pub use many::to_reference;
+pub use mean::to_mean;
+pub use members::Members;
+pub use members::Points;
 pub use objective::Feature;
 pub use objective::Objective;
 pub use objective::Value;
@@ -60,12 +69,16 @@ impl Alignment {
 }
 
 /// How far a search is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The solver at work.
     pub solver: &'static str,
     /// How many assignment problems it has solved.
     pub assignments: usize,
+    /// Which of many posteriors it aligns, from 0; of a pair there is one.
+    pub member: usize,
+    /// How often all of them have been aligned.
+    pub round: usize,
 }
 
 /// Aligns `moved` with `fixed` by one of the channels that look at weights.

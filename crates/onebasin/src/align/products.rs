@@ -1,4 +1,4 @@
-//! Sums of outer products of columns that lie anywhere in two arrays.
+//! Sums of outer products of tensors, added to the matrices of groups.
 
 use crate::kernels::Aligned;
 use crate::kernels::Isa;
@@ -10,17 +10,10 @@ use crate::kernels::geometry::depth;
 use crate::kernels::lanes::BLOCK;
 use crate::kernels::outer::WeightGradient;
 use crate::kernels::pack::Gather;
+use crate::symmetry::Spec;
 
 /// Columns that are packed and multiplied at a time.
 const COLUMNS: usize = 1024;
-
-/// Threads and buffers for products.
-#[derive(Clone, Debug)]
-pub(super) struct Products<'a> {
-    team: &'a Team,
-    isa: Isa,
-    packed: [Aligned; 2],
-}
 
 /// The factors of a product: of each column, where its units begin on either side, `stride` apart; what begins at the places
 /// of `less` is subtracted from the side that moves.
@@ -48,17 +41,24 @@ impl Columns {
     }
 }
 
+/// Multiplies, in memory that is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Products<'a> {
+    team: &'a Team,
+    isa: Isa,
+    packed: [Aligned; 2],
+}
+
 impl<'a> Products<'a> {
-    /// For groups of up to `units` units.
-    pub(super) fn new(team: &'a Team, units: usize) -> Self {
-        let packed = || Aligned::zeros(blocks(units) * BLOCK * COLUMNS);
+    /// For the matrices of the groups of a spec.
+    pub(super) fn new(spec: &Spec, team: &'a Team) -> Self {
+        let largest = spec.groups().iter().map(|group| group.size).max().unwrap_or(0);
+        let packed = || Aligned::zeros(blocks(largest) * BLOCK * COLUMNS);
         Self { team, isa: Isa::detect(), packed: [packed(), packed()] }
     }
 
-    /// Adds the sum over columns of the outer products of the two sides.
-    ///
-    /// `matrix` is (units that stay, units that move).
-    pub(super) fn add(&mut self, factors: &Factors<'_>, units: usize, matrix: &mut [f32]) {
+    /// Adds the sum over columns of the outer products of the two sides: (units that stay, units that move).
+    pub(super) fn add(&mut self, units: usize, factors: &Factors<'_>, matrix: &mut [f32]) {
         let Factors { stride, weight, columns, .. } = *factors;
         let (team, isa) = (self.team, self.isa);
         for first in (0..columns.fixed.len()).step_by(COLUMNS) {

@@ -1,21 +1,19 @@
 //! The solvers: coordinate descent, hardening in forward order, Frank-Wolfe, and the best of all.
 
 use super::Progress;
+use super::assigners::Assigners;
+use super::assigners::Duals;
 use super::costs::Costs;
 use super::objective::Objective;
 use super::objective::Value;
 use super::objective::chosen;
-use crate::assign::Assigner;
 use crate::assign::Assignment;
-use crate::assign::Goal;
 use crate::error::Result;
-use crate::kernels::Isa;
 use crate::kernels::Team;
 use crate::rng::Stream;
 use crate::symmetry::Permutation;
 use serde::Deserialize;
 use serde::Serialize;
-use std::sync::Mutex;
 
 /// A gain that is a smaller part of the sum than this may be rounding, and is looked at in f64.
 const CLEAR: f64 = 1e-5;
@@ -67,7 +65,7 @@ pub struct Attempt {
 pub(super) struct Search<'a, 'w> {
     /// At the barycentre, where every solver begins.
     costs: Costs<'a>,
-    assigners: Vec<Mutex<Assigner>>,
+    assigners: Assigners,
     seed: u64,
     watch: &'w mut dyn FnMut(Progress),
     /// The solver at work.
@@ -76,9 +74,6 @@ pub(super) struct Search<'a, 'w> {
     assignments: usize,
 }
 
-/// The last column duals of each group: where the next assignment begins.
-type Duals = Vec<Option<Vec<f64>>>;
-
 impl<'a, 'w> Search<'a, 'w> {
     pub(super) fn new(
         objective: &'a Objective<'a>,
@@ -86,7 +81,7 @@ impl<'a, 'w> Search<'a, 'w> {
         seed: u64,
         watch: &'w mut dyn FnMut(Progress),
     ) -> Self {
-        let assigners = (0..objective.groups()).map(|_| Mutex::new(Assigner::new(Isa::detect()))).collect();
+        let assigners = Assigners::new(objective.groups());
         Self { costs: Costs::new(objective, team), assigners, seed, watch, solver: "", assignments: 0 }
     }
 
@@ -263,29 +258,16 @@ impl<'a, 'w> Search<'a, 'w> {
     where
         'a: 'm,
     {
-        let found: Vec<Mutex<Option<Result<Assignment>>>> = groups.iter().map(|_| Mutex::new(None)).collect();
-        let (assigners, objective, starts) = (&self.assigners, self.objective(), &*duals);
-        self.costs.team().for_each(groups.len(), |index| {
-            let group = groups[index];
-            let mut assigner = assigners[group].lock().expect(NO_PANIC);
-            let start = starts[group].as_deref();
-            let solved = assigner.solve(Goal::Maximise, matrix(group), objective.size(group), start);
-            *found[index].lock().expect(NO_PANIC) = Some(solved);
-        });
-        let found = found.into_iter().map(|found| found.into_inner().expect(NO_PANIC).expect("each was solved"));
-        let found: Vec<Assignment> = found.collect::<Result<_>>()?;
-        for (group, assignment) in groups.iter().zip(&found) {
-            duals[*group] = Some(assignment.column_duals.clone());
-        }
+        let objective = self.objective();
+        let problem = |group| (matrix(group), objective.size(group));
+        let found = self.assigners.solve(self.costs.team(), groups, problem, duals)?;
         self.assignments += groups.len();
-        (self.watch)(Progress { solver: self.solver, assignments: self.assignments });
+        (self.watch)(Progress { solver: self.solver, assignments: self.assignments, ..Progress::default() });
         Ok(found)
     }
 }
 
-const NO_PANIC: &str = "nobody panics while holding an assigner";
-
-fn permutation(assignment: Assignment) -> Permutation {
+pub(super) fn permutation(assignment: Assignment) -> Permutation {
     Permutation::new(assignment.columns).expect("an assignment is a permutation")
 }
 

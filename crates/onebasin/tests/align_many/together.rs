@@ -1,0 +1,130 @@
+//! Each way of bringing Gaussians together.
+
+use crate::assert_close;
+use crate::independent;
+use crate::over_pairs;
+use crate::permuted;
+use crate::planted;
+use crate::settings;
+use crate::spec;
+use onebasin::align::Channel;
+use onebasin::align::Many;
+use onebasin::align::Members;
+use onebasin::align::Progress;
+use onebasin::align::Settings;
+use onebasin::align::Solver;
+use onebasin::align::pair;
+use onebasin::align::to_mean;
+use onebasin::align::to_reference;
+use onebasin::error::Result;
+use onebasin::kernels::Team;
+use onebasin::posterior::Gaussian;
+use onebasin::symmetry::Permutations;
+use onebasin::symmetry::Spec;
+
+type Method = fn(&Spec, &[Gaussian], Settings, &Team) -> Result<Many>;
+
+const REFERENCE: Method = |spec, members, settings, team| to_reference(spec, members, 0, settings, team, &mut |_| {});
+const MEAN: Method = |spec, members, settings, team| to_mean(spec, members, settings, team, &mut |_| {});
+const METHODS: [Method; 2] = [REFERENCE, MEAN];
+
+#[test]
+fn permuted_copies_are_brought_together() {
+    for network in 0..3 {
+        let spec = spec(network);
+        let (members, switches) = planted(&spec, 4, 0.02);
+        for (method, channel) in METHODS.into_iter().zip([Channel::W2, Channel::Mean].into_iter().cycle()) {
+            let many = method(&spec, &members, settings(channel), &Team::alone()).unwrap();
+            // All are where the first is.
+            assert_eq!(many.permutations[0], Permutations::identity(&spec));
+            for (own, switch) in many.permutations.iter().zip(&switches) {
+                assert_eq!(own.after(switch), switches[0], "network {network}, {}", many.method);
+            }
+        }
+    }
+}
+
+#[test]
+fn objectives_never_decrease_and_are_those_of_the_result() {
+    let spec = spec(0);
+    let members: Vec<Gaussian> = (0..5).map(|index| independent(&spec, index)).collect();
+    for channel in [Channel::Mean, Channel::W2] {
+        for solver in [Solver::Best, Solver::Forward, Solver::Descent] {
+            let settings = Settings { solver, ..settings(channel) };
+            let many = MEAN(&spec, &members, settings, &Team::alone()).unwrap();
+            let identity = vec![Permutations::identity(&spec); members.len()];
+            assert_close(many.history[0], over_pairs(&spec, &members, &identity, channel), 1e-9);
+            assert_close(many.objective(), over_pairs(&spec, &members, &many.permutations, channel), 1e-9);
+            assert!(many.history.is_sorted(), "{:?}", many.history);
+            assert!(many.objective() > many.history[0]);
+        }
+    }
+}
+
+#[test]
+fn what_was_permuted_beforehand_does_not_matter_where_there_is_a_solution() {
+    let spec = spec(0);
+    let (members, _) = planted(&spec, 4, 0.02);
+    let again: Vec<Gaussian> = (0..)
+        .zip(&members)
+        .map(|(index, member)| permuted(&spec, &Permutations::random(&spec, index), member))
+        .collect();
+    for method in METHODS {
+        let [one, other] =
+            [&members, &again].map(|members| method(&spec, members, settings(Channel::W2), &Team::alone()).unwrap());
+        assert_close(one.objective(), other.objective(), 1e-9);
+    }
+}
+
+#[test]
+fn cycles_close() {
+    let spec = spec(0);
+    let members: Vec<Gaussian> = (0..3).map(|index| independent(&spec, index)).collect();
+    for method in METHODS {
+        let many = method(&spec, &members, settings(Channel::W2), &Team::alone()).unwrap();
+        let around = many.between(0, 1).after(&many.between(1, 2)).after(&many.between(2, 0));
+        assert_eq!(around, Permutations::identity(&spec));
+        assert_eq!(many.between(1, 2), many.between(2, 1).inverse());
+    }
+}
+
+#[test]
+fn two_are_a_pair() {
+    let spec = spec(0);
+    let members: Vec<Gaussian> = (0..2).map(|index| independent(&spec, index)).collect();
+    let alignment = pair(&spec, &members[0], &members[1], settings(Channel::W2), &Team::alone(), &mut |_| {}).unwrap();
+    for method in METHODS {
+        let many = method(&spec, &members, settings(Channel::W2), &Team::alone()).unwrap();
+        assert_close(many.history[0], alignment.before.total, 1e-9);
+        assert_close(many.objective(), alignment.after.total, 1e-9);
+        assert_eq!(many.permutations[1], alignment.permutations);
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    let spec = spec(0);
+    let members: Vec<Gaussian> = (0..4).map(|index| independent(&spec, index)).collect();
+    let team = Team::new(3).unwrap();
+    for method in METHODS {
+        let [one, other] =
+            [&Team::alone(), &team].map(|team| method(&spec, &members, settings(Channel::W2), team).unwrap());
+        assert_eq!(one.permutations, other.permutations);
+        assert_eq!(one.history, other.history);
+    }
+}
+
+#[test]
+fn any_member_can_be_the_one_that_stays_and_all_others_are_reported() {
+    let spec = spec(0);
+    let (members, switches) = planted(&spec, 4, 0.02);
+    let mut seen = Vec::new();
+    let watch = &mut |progress: Progress| seen.push(progress.member);
+    let many = to_reference(&spec, &members[..], 2, settings(Channel::W2), &Team::alone(), watch).unwrap();
+    seen.dedup();
+    assert_eq!(seen, [0, 1, 3]);
+    for (own, switch) in many.permutations.iter().zip(&switches) {
+        assert_eq!(own.after(switch), switches[2]);
+    }
+    assert_eq!(members[..].count(), 4);
+}

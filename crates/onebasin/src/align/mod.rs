@@ -11,6 +11,7 @@ mod mean;
 mod members;
 mod objective;
 mod products;
+mod relabel;
 mod solve;
 
 pub use activation::by_activation;
@@ -23,6 +24,8 @@ pub use members::Points;
 pub use objective::Feature;
 pub use objective::Objective;
 pub use objective::Value;
+pub use relabel::Relabelling;
+pub use relabel::relabel;
 pub use solve::Attempt;
 pub use solve::Solver;
 pub use solve::Start;

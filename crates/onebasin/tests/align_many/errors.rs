@@ -4,6 +4,7 @@ use crate::independent;
 use crate::settings;
 use crate::spec;
 use onebasin::align::Channel;
+use onebasin::align::relabel;
 use onebasin::align::to_mean;
 use onebasin::align::to_reference;
 use onebasin::kernels::Team;
@@ -14,6 +15,7 @@ fn errors(members: &[Gaussian], channel: Channel) -> Vec<Option<String>> {
     let (spec, team, settings) = (spec(0), Team::alone(), settings(channel));
     let watch = &mut |_| {};
     [
+        relabel(&spec, members, settings, &team, watch).map(|_| ()),
         to_mean(&spec, members, settings, &team, watch).map(|_| ()),
         to_reference(&spec, members, 0, settings, &team, watch).map(|_| ()),
     ]

@@ -1,6 +1,7 @@
 //! Many posteriors brought together: planted permutations are found, objectives never decrease, cycles close.
 
 mod errors;
+mod labels;
 mod together;
 
 use onebasin::align::Channel;

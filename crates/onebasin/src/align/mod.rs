@@ -12,7 +12,9 @@ mod members;
 mod objective;
 mod products;
 mod relabel;
+mod soft;
 mod solve;
+mod universe;
 
 pub use activation::by_activation;
 pub use channels::Channel;
@@ -29,6 +31,7 @@ pub use relabel::relabel;
 pub use solve::Attempt;
 pub use solve::Solver;
 pub use solve::Start;
+pub use universe::to_universe;
 
 use crate::error::Result;
 use crate::kernels::Team;

@@ -296,7 +296,7 @@ fn gains(
 }
 
 /// Sum of the products of two matrices, entry by entry.
-fn inner(a: &[f32], b: &[f32]) -> f64 {
+pub(super) fn inner(a: &[f32], b: &[f32]) -> f64 {
     let mut total = 0.0;
     // Short sums in f32 lanes would be faster, but this is far from being the longest part of a step.
     for (a, b) in a.iter().zip(b) {

@@ -2,7 +2,6 @@
 
 use super::Action;
 use super::Group;
-use super::Permutation;
 use super::Segment;
 use crate::params::Layout;
 
@@ -57,10 +56,12 @@ impl Patch {
 
     /// Writes the patch of `old`, reordered, into `new`; both are the flat vectors of all parameters.
     ///
-    /// The innermost loop runs along memory: over the units of the last axis, or over neighbours in `rest`.
-    pub(super) fn permute(&self, permutations: &[Permutation], old: &[f32], new: &mut [f32]) {
+    /// `permutation` gives the indices for each of `axes`, by its number and its group.
+    pub fn permute<'p>(&self, permutation: impl Fn(usize, usize) -> &'p [u32], old: &[f32], new: &mut [f32]) {
+        let axes = self.axes.iter().enumerate();
         let axes: Vec<(&[u32], usize)> =
-            self.axes.iter().map(|&(group, stride)| (permutations[group].as_slice(), stride)).collect();
+            axes.map(|(axis, &(group, stride))| (permutation(axis, group), stride)).collect();
+        // The innermost loop runs along memory: over the units of the last axis, or over neighbours in `rest`.
         if let Some((&(units, 1), outer)) = axes.split_last() {
             for offset in &self.rest {
                 let start = self.base + offset;

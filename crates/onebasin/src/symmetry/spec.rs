@@ -128,7 +128,8 @@ impl Spec {
         self.layout.check_same(out.layout())?;
         permutations.check(&self.groups)?;
         for patch in &self.patches {
-            patch.permute(permutations.as_slice(), params.values(), out.values_mut());
+            let of = |_, group: usize| permutations.as_slice()[group].as_slice();
+            patch.permute(of, params.values(), out.values_mut());
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use onebasin::align::Channel;
 use onebasin::align::relabel;
 use onebasin::align::to_mean;
 use onebasin::align::to_reference;
+use onebasin::align::to_universe;
 use onebasin::kernels::Team;
 use onebasin::posterior::Gaussian;
 
@@ -17,6 +18,7 @@ fn errors(members: &[Gaussian], channel: Channel) -> Vec<Option<String>> {
     [
         relabel(&spec, members, settings, &team, watch).map(|_| ()),
         to_mean(&spec, members, settings, &team, watch).map(|_| ()),
+        to_universe(&spec, members, settings, &team, watch).map(|_| ()),
         to_reference(&spec, members, 0, settings, &team, watch).map(|_| ()),
     ]
     .map(|result| result.err().map(|error| error.to_string()))

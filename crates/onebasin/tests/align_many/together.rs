@@ -16,6 +16,7 @@ use onebasin::align::Solver;
 use onebasin::align::pair;
 use onebasin::align::to_mean;
 use onebasin::align::to_reference;
+use onebasin::align::to_universe;
 use onebasin::error::Result;
 use onebasin::kernels::Team;
 use onebasin::posterior::Gaussian;
@@ -26,7 +27,8 @@ type Method = fn(&Spec, &[Gaussian], Settings, &Team) -> Result<Many>;
 
 const REFERENCE: Method = |spec, members, settings, team| to_reference(spec, members, 0, settings, team, &mut |_| {});
 const MEAN: Method = |spec, members, settings, team| to_mean(spec, members, settings, team, &mut |_| {});
-const METHODS: [Method; 2] = [REFERENCE, MEAN];
+const UNIVERSE: Method = |spec, members, settings, team| to_universe(spec, members, settings, team, &mut |_| {});
+const METHODS: [Method; 3] = [REFERENCE, MEAN, UNIVERSE];
 
 #[test]
 fn permuted_copies_are_brought_together() {

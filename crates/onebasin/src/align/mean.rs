@@ -124,6 +124,10 @@ impl<M: Members + ?Sized> Work<'_, '_, M> {
                 let target = here.sum.mean(self.spec, count - 1)?;
                 let descent = (Solver::Descent, Start::Identity);
                 let found = self.align(channel, &target, &member, descent, (round, index))?;
+                if found.transpositions() == 0 {
+                    here.sum.add(&old);
+                    continue;
+                }
                 let moved = permuted(self.spec, &found, &member)?;
                 let new = sides(channel, &moved)?;
                 let gain = here.sum.gain(&old, &new);

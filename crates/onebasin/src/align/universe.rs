@@ -1,5 +1,6 @@
 //! Brings many posteriors together all at once: Frank-Wolfe over the permutations of all members into one universe.
 
+use super::Channel;
 use super::Many;
 use super::Members;
 use super::Objective;
@@ -28,14 +29,17 @@ use crate::symmetry::Spec;
 
 /// Steps, at most.
 const STEPS: usize = 40;
+/// How much the start has of what is known already; the rest is the barycentre. From the barycentre alone, 8 random
+/// posteriors of a network with 3 layers of 128 units ended 3 % below `to_mean`, from here above it.
+const START: f32 = 0.7;
 /// The search ends when a step could gain at most this part of the objective.
 const GAP: f64 = 1e-4;
 
 /// Aligns all pairs of members at once, and returns that or what [`to_mean`] finds, whichever is better.
 ///
-/// The first member is the universe and stays as it is; all others begin at the barycentre, where nothing is known of
-/// them. Where Frank-Wolfe ends is rounded and settled like the rounds of `to_mean`. All members are in memory, each with
-/// five times its size beside it.
+/// The first member is the universe and stays as it is; all others begin between the barycentre, where nothing is known of
+/// them, and what `to_mean` found. Where Frank-Wolfe ends is rounded and settled like the rounds of `to_mean`. All members
+/// are in memory, each with five times its size beside it.
 pub fn to_universe(
     spec: &Spec,
     members: &(impl Members + ?Sized),
@@ -45,7 +49,7 @@ pub fn to_universe(
 ) -> Result<Many> {
     let count = check_count(members)?;
     let mean = to_mean(spec, members, settings, team, watch)?;
-    let (found, steps) = frank_wolfe(spec, members, settings, team, watch)?;
+    let (found, steps) = frank_wolfe(spec, members, &mean.permutations, settings.channel, team, watch)?;
     let assignments = mean.assignments + steps * (count - 1) * spec.groups().len();
     let mut work = Work { spec, members, settings, team, watch, assignments };
     let mut here = work.gathered(found)?;
@@ -67,20 +71,25 @@ pub fn to_universe(
 fn frank_wolfe(
     spec: &Spec,
     members: &(impl Members + ?Sized),
-    settings: Settings,
+    start: &[Permutations],
+    channel: Channel,
     team: &Team,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<(Vec<Permutations>, usize)> {
     let sizes: Vec<usize> = spec.groups().iter().map(|group| group.size).collect();
     let identity: Vec<u32> = (0..).take(sizes.iter().copied().max().unwrap_or(0)).collect();
     let anchor = read(spec, members, 0)?;
-    let anchor = sides(settings.channel, &anchor)?;
+    let anchor = sides(channel, &anchor)?;
     let mut travellers = Vec::new();
     for index in 1..members.count() {
         let member = read(spec, members, index)?;
-        let features = sides(settings.channel, &member)?.iter().map(|values| Soft::new(spec, values)).collect();
+        let features = sides(channel, &member)?.iter().map(|values| Soft::new(spec, values)).collect();
         let points = sizes.iter().map(|size| vec![1.0 / *size as f32; size * size]).collect();
-        travellers.push(Traveller { features, points, corner: Vec::new(), way: Quartic::default() });
+        let corner = start[index].as_slice().to_vec();
+        let mut traveller = Traveller { features, points, corner, way: Quartic::default() };
+        traveller.turn(spec, &identity);
+        traveller.step(spec, &identity, START);
+        travellers.push(traveller);
     }
     // Checks that no tensor has more than two groups; the values do not matter.
     let views = Objective::new(spec, Vec::new(), None)?;

@@ -64,6 +64,27 @@ fn objectives_never_decrease_and_are_those_of_the_result() {
 }
 
 #[test]
+fn all_at_once_is_never_below_one_after_the_other_and_may_be_above() {
+    let spec = spec(0);
+    let mut above = false;
+    for first in [0, 10, 20, 30, 40, 50] {
+        let members: Vec<Gaussian> = (first..first + 6).map(|index| independent(&spec, index)).collect();
+        let [mean, universe] =
+            [MEAN, UNIVERSE].map(|method| method(&spec, &members, settings(Channel::W2), &Team::alone()).unwrap());
+        assert!(universe.history.is_sorted(), "{:?}", universe.history);
+        let direct = over_pairs(&spec, &members, &universe.permutations, Channel::W2);
+        assert_close(universe.objective(), direct, 1e-9);
+        if universe.method == "mean" {
+            assert_eq!(universe.permutations, mean.permutations);
+        } else {
+            assert!(universe.objective() > mean.objective());
+            above = true;
+        }
+    }
+    assert!(above);
+}
+
+#[test]
 fn what_was_permuted_beforehand_does_not_matter_where_there_is_a_solution() {
     let spec = spec(0);
     let (members, _) = planted(&spec, 4, 0.02);

@@ -11,6 +11,7 @@ mod mean;
 mod members;
 mod objective;
 mod products;
+mod quartic;
 mod relabel;
 mod soft;
 mod solve;

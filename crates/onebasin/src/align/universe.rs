@@ -16,6 +16,7 @@ use super::objective::chosen;
 use super::products::Columns;
 use super::products::Factors;
 use super::products::Products;
+use super::quartic::Quartic;
 use super::soft::Soft;
 use super::solve::inner;
 use super::solve::permutation;
@@ -81,11 +82,11 @@ fn frank_wolfe(
     let anchor = read(spec, members, 0)?;
     let anchor = sides(channel, &anchor)?;
     let mut travellers = Vec::new();
-    for index in 1..members.count() {
+    for (index, start) in start.iter().enumerate().skip(1) {
         let member = read(spec, members, index)?;
         let features = sides(channel, &member)?.iter().map(|values| Soft::new(spec, values)).collect();
         let points = sizes.iter().map(|size| vec![1.0 / *size as f32; size * size]).collect();
-        let corner = start[index].as_slice().to_vec();
+        let corner = start.as_slice().to_vec();
         let mut traveller = Traveller { features, points, corner, way: Quartic::default() };
         traveller.turn(spec, &identity);
         traveller.step(spec, &identity, START);
@@ -173,7 +174,9 @@ impl Traveller {
             soft.step(spec, &self.corner, identity, step);
         }
         for (point, corner) in self.points.iter_mut().zip(&self.corner) {
-            point.iter_mut().for_each(|value| *value *= 1.0 - step);
+            for value in point.iter_mut() {
+                *value *= 1.0 - step;
+            }
             for (row, column) in point.chunks_exact_mut(corner.len()).zip(corner.as_slice()) {
                 row[*column as usize] += step;
             }
@@ -260,48 +263,5 @@ impl<'a> Gradients<'a> {
             }
         }
         &self.matrices
-    }
-}
-
-/// A polynomial of degree four, by its coefficients.
-#[derive(Clone, Copy, Debug, Default)]
-struct Quartic([f64; 5]);
-
-impl Quartic {
-    /// Adds the square of (1 - t)² x + t (1 - t) y + t² z.
-    fn add(&mut self, [x, y, z]: [f64; 3]) {
-        let (slope, bend) = (y - 2.0 * x, x - y + z);
-        let added = [x * x, 2.0 * x * slope, slope * slope + 2.0 * x * bend, 2.0 * slope * bend, bend * bend];
-        self.0.iter_mut().zip(added).for_each(|(all, own)| *all += own);
-    }
-
-    fn at(&self, t: f64) -> f64 {
-        self.0.iter().rev().fold(0.0, |value, coefficient| value * t + coefficient)
-    }
-
-    fn slope(&self, t: f64) -> f64 {
-        let [_, first, second, third, fourth] = self.0;
-        first + t * (2.0 * second + t * (3.0 * third + t * 4.0 * fourth))
-    }
-
-    /// Where it is highest between 0 and 1.
-    fn highest(&self) -> f64 {
-        let mut best = if self.at(1.0) > self.at(0.0) { 1.0 } else { 0.0 };
-        // A maximum is where the slope turns from up to down, which it does at most twice.
-        const PARTS: usize = 64;
-        for part in 0..PARTS {
-            let [mut low, mut high] = [part, part + 1].map(|part| part as f64 / PARTS as f64);
-            if !(self.slope(low) > 0.0 && self.slope(high) <= 0.0) {
-                continue;
-            }
-            for _ in 0..50 {
-                let middle = 0.5 * (low + high);
-                *(if self.slope(middle) > 0.0 { &mut low } else { &mut high }) = middle;
-            }
-            if self.at(low) > self.at(best) {
-                best = low;
-            }
-        }
-        best
     }
 }

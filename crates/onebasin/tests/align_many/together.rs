@@ -34,8 +34,10 @@ const METHODS: [Method; 3] = [REFERENCE, MEAN, UNIVERSE];
 fn permuted_copies_are_brought_together() {
     for network in 0..3 {
         let spec = spec(network);
-        let (members, switches) = planted(&spec, 4, 0.02);
-        for (method, channel) in METHODS.into_iter().zip([Channel::W2, Channel::Mean].into_iter().cycle()) {
+        let (members, switches) = planted(&spec, 3, 0.02);
+        // The last network is large for an unoptimised build, and the last method begins with the one before it.
+        let methods = &METHODS[if network == 2 { 2 } else { 0 }..];
+        for (method, channel) in methods.iter().zip([Channel::W2, Channel::Mean].into_iter().cycle()) {
             let many = method(&spec, &members, settings(channel), &Team::alone()).unwrap();
             // All are where the first is.
             assert_eq!(many.permutations[0], Permutations::identity(&spec));

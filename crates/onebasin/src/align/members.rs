@@ -43,7 +43,7 @@ impl fmt::Debug for Points<'_> {
 }
 
 impl<'a> Points<'a> {
-    /// All points that there are, but at most `wanted`; those of a Gaussian, which are endless, depend on the seed.
+    /// All points that there are, but at most `wanted`; only a Gaussian, which has as many as are wanted, uses the seed.
     pub fn new(draws: &'a dyn Draws, seed: u64, wanted: usize) -> Self {
         Self { draws, seed, count: draws.draws(wanted) }
     }
@@ -69,14 +69,15 @@ pub(super) fn read<'a>(spec: &Spec, members: &'a (impl Members + ?Sized), index:
     Ok(member)
 }
 
-/// One posterior cannot be aligned with itself.
+/// One posterior cannot be aligned with itself, nor can endlessly many draws of a Gaussian.
 pub(super) fn check_count(members: &(impl Members + ?Sized)) -> Result<usize> {
-    match members.count() {
-        0 | 1 => Err(Error::OutOfRange {
+    let count = members.count();
+    if count < 2 || u32::try_from(count).is_err() {
+        return Err(Error::OutOfRange {
             what: "the number of posteriors to align",
-            value: members.count().to_string(),
-            expected: "at least 2",
-        }),
-        count => Ok(count),
+            value: count.to_string(),
+            expected: "at least 2 and less than 2^32",
+        });
     }
+    Ok(count)
 }

@@ -57,7 +57,7 @@ impl Kernel for Marginals<'_> {
     }
 }
 
-/// Σᵢ a[i · stride] · b[p[i] · stride], in f64.
+/// `Σᵢ a[i · stride] · b[p[i] · stride]`, in f64.
 #[derive(Debug)]
 pub struct PermutedProduct<'a> {
     /// The factor in order.

@@ -4,12 +4,14 @@ use crate::independent;
 use crate::settings;
 use crate::spec;
 use onebasin::align::Channel;
+use onebasin::align::Points;
 use onebasin::align::relabel;
 use onebasin::align::to_mean;
 use onebasin::align::to_reference;
 use onebasin::align::to_universe;
 use onebasin::kernels::Team;
 use onebasin::posterior::Gaussian;
+use onebasin::posterior::Posterior;
 
 /// What each method says to these members.
 fn errors(members: &[Gaussian], channel: Channel) -> Vec<Option<String>> {
@@ -32,6 +34,17 @@ fn one_posterior_is_not_many() {
             assert!(error.unwrap().contains("at least 2"));
         }
     }
+}
+
+#[test]
+fn endless_draws_are_refused() {
+    let (spec, posterior) = (spec(0), Posterior::Gaussian(independent(&spec(0), 0)));
+    let aligned = |wanted| {
+        let points = Points::new(&posterior, 0, wanted);
+        to_reference(&spec, &points, 0, settings(Channel::Mean), &Team::alone(), &mut |_| {})
+    };
+    assert_eq!(aligned(3).unwrap().permutations.len(), 3);
+    assert!(aligned(usize::MAX).unwrap_err().to_string().contains("less than 2^32"));
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! What can be typed on the command line, and how it becomes settings.
 
 use crate::commands::Settings;
+use crate::commands::align;
 use crate::commands::arch;
 use crate::commands::data;
 use crate::commands::train;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
+use onebasin::align::Channel;
+use onebasin::align::Solver;
+use onebasin::align::Start;
 use onebasin::arch::Activation;
 use onebasin::arch::Cnn;
 use onebasin::arch::Mlp;
@@ -35,6 +39,14 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Align posteriors: permute their units so that those that do the same stand in the same place
+    ///
+    /// Reads posteriors that `onebasin train` wrote, of networks of one architecture. Writes the permuted posteriors, which
+    /// predict what they predicted before, their permutations, and alignment.json with all that is known of them.
+    ///
+    /// Exit codes: 0 aligned, 1 a network's function has changed by more than rounding, 2 wrong input.
+    #[command(after_help = "Example:\n  onebasin align runs/seed1 runs/seed2 -o runs/aligned")]
+    Align(AlignArgs),
     /// Describe a network: its tensors, its hidden layers, its size and its cost
     #[command(subcommand, after_help = "Example:\n  onebasin arch mlp --hidden 512,512,512")]
     Arch(PresetArgs),
@@ -51,6 +63,71 @@ enum Command {
         after_help = "Example:\n  onebasin train experiments/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits"
     )]
     Train(TrainArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct AlignArgs {
+    /// Two posteriors or more: files, or folders of runs
+    #[arg(value_name = "POSTERIOR", required = true, num_args = 2..)]
+    posteriors: Vec<PathBuf>,
+    /// The folder that is written
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// What all are aligned with
+    #[arg(long, value_name = "NAME", default_value = "first")]
+    #[arg(value_parser = named::<align::To>(&["first"]))]
+    to: align::To,
+    /// What makes two units alike: mean weights, these and their standard deviations, or divergences
+    #[arg(long, value_name = "NAME", default_value = "w2")]
+    #[arg(value_parser = named::<Channel>(&["mean", "w2", "kl", "jeffreys"]))]
+    channel: Channel,
+    /// How permutations are sought; `best` tries all
+    #[arg(long, value_name = "NAME", default_value = "best")]
+    #[arg(value_parser = named::<Solver>(&["descent", "forward", "frank-wolfe", "best"]))]
+    solver: Solver,
+    /// Where `descent` begins
+    #[arg(long, value_name = "NAME", default_value = "identity")]
+    #[arg(value_parser = named::<Start>(&["identity", "random"]))]
+    start: Start,
+    /// Decides the order of `descent` and its random start
+    #[arg(long, value_name = "N", default_value = "0")]
+    seed: u64,
+    /// Balance the scales of ReLU units before, in the first posterior too
+    #[arg(long)]
+    balance: bool,
+    /// Units nearer to the prior than this have no vote; 0.02 is a good value
+    #[arg(long, value_name = "NATS")]
+    leave_out_prior: Option<f64>,
+    /// Number of threads, which does not change the result [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Remove what an earlier alignment left in the folder
+    #[arg(long)]
+    force: bool,
+    /// Print alignment.json instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+impl AlignArgs {
+    fn resolve(self) -> align::Settings {
+        align::Settings {
+            posteriors: self.posteriors,
+            output: self.output,
+            method: align::Method {
+                to: self.to,
+                channel: self.channel,
+                solver: self.solver,
+                start: self.start,
+                seed: self.seed,
+                balance: self.balance,
+                leave_out_prior: self.leave_out_prior,
+            },
+            threads: self.threads,
+            force: self.force,
+            json: self.json,
+        }
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -228,6 +305,7 @@ impl Args {
     /// The command to run, with everything it needs to know.
     pub(crate) fn resolve(self) -> Settings {
         match self.command {
+            Command::Align(align) => Settings::Align(align.resolve()),
             Command::Arch(preset) => Settings::Arch(preset.resolve()),
             Command::Train(train) => Settings::Train(train.resolve()),
             Command::Data(command) => Settings::Data(command.resolve()),

@@ -6,6 +6,7 @@ use std::io;
 use std::io::IsTerminal;
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,16 @@ impl Printer {
         let bar = ProgressBar::new(total).with_style(style.expect("the template is right"));
         bar.set_message(name.to_owned());
         bar.with_position(done)
+    }
+
+    /// A sign that something goes on, whose end nobody knows; nothing is shown but on a terminal.
+    pub(crate) fn spinner(&self) -> ProgressBar {
+        if self.silent || !self.stderr.is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let spinner = ProgressBar::new_spinner();
+        spinner.enable_steady_tick(Duration::from_millis(200));
+        spinner
     }
 
     /// Says what went wrong, in the form of clap's own errors; returns the status to exit with.

@@ -1,5 +1,6 @@
 //! One file per command: a function of resolved settings and the printer.
 
+pub(crate) mod align;
 pub(crate) mod arch;
 pub(crate) mod data;
 pub(crate) mod train;
@@ -8,8 +9,10 @@ use crate::printer::ExitStatus;
 use crate::printer::Printer;
 
 /// A command with everything it needs to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Settings {
+    /// Align posteriors.
+    Align(align::Settings),
     /// Describe an architecture.
     Arch(arch::Settings),
     /// Infer a posterior.
@@ -21,6 +24,7 @@ pub(crate) enum Settings {
 /// Runs the command that the settings name.
 pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
     match settings {
+        Settings::Align(settings) => align::run(settings, printer),
         Settings::Arch(settings) => arch::run(settings, printer),
         Settings::Train(settings) => train::run(settings, printer),
         Settings::Data(settings) => data::run(settings, printer),

@@ -14,6 +14,7 @@ mod products;
 mod quartic;
 mod relabel;
 mod soft;
+mod silence;
 mod solve;
 mod universe;
 
@@ -97,10 +98,31 @@ pub fn pair(
     team: &Team,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Alignment> {
+    let features = features(spec, fixed, moved, settings.channel)?;
+    maximise(&Objective::new(spec, features, None)?, settings, team, watch)
+}
+
+/// [`pair`], with units that have no vote: `silent` are those of `fixed` and those of `moved`, (group, unit).
+///
+/// A parameter that touches such a unit counts nothing. Silent units are assigned too, to whatever is left.
+pub fn pair_without(
+    spec: &Spec,
+    fixed: &Gaussian,
+    moved: &Gaussian,
+    silent: [&[Vec<bool>]; 2],
+    settings: Settings,
+    team: &Team,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Alignment> {
+    let mut features = features(spec, fixed, moved, settings.channel)?;
+    silence::silence(spec, &mut features, silent);
+    maximise(&Objective::new(spec, features, None)?, settings, team, watch)
+}
+
+fn features<'a>(spec: &Spec, fixed: &'a Gaussian, moved: &'a Gaussian, channel: Channel) -> Result<Vec<Feature<'a>>> {
     spec.layout().check_same(fixed.mean().layout())?;
     spec.layout().check_same(moved.mean().layout())?;
-    let objective = Objective::new(spec, settings.channel.features(fixed, moved)?, None)?;
-    maximise(&objective, settings, team, watch)
+    channel.features(fixed, moved)
 }
 
 /// Seeks the permutations with the largest objective.

@@ -336,6 +336,7 @@ impl Train {
             standardisation: self.problem.training.standardisation().clone(),
             seed: self.config.seed,
             config: serde_json::to_value(&self.config).expect("a configuration is plain data"),
+            aligned: None,
         }
     }
 

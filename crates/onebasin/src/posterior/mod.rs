@@ -48,6 +48,18 @@ impl Posterior {
             Self::Samples(samples) => Cow::Owned(samples.gaussian()),
         }
     }
+
+    /// The same distribution in other coordinates: `change` is applied to each point, and to means and standard deviations
+    /// alike, which is right for permutations and positive scales.
+    pub fn map(&self, mut change: impl FnMut(&Params) -> Result<Params>) -> Result<Self> {
+        Ok(match self {
+            Self::Point(point) => Self::Point(change(point)?),
+            Self::Samples(Samples { points, chains }) => {
+                Self::Samples(Samples::new(points.iter().map(change).collect::<Result<_>>()?, *chains)?)
+            }
+            Self::Gaussian(Gaussian { mean, std }) => Self::Gaussian(Gaussian::new(change(mean)?, change(std)?)?),
+        })
+    }
 }
 
 /// Points of equal weight; at least one, all of one layout.
@@ -126,6 +138,15 @@ impl Gaussian {
     /// The standard deviations σ.
     pub fn std(&self) -> &Params {
         &self.std
+    }
+
+    /// The Wasserstein distance W₂, of which the square is |m₀ - m₁|² + |s₀ - s₁|², summed in f64.
+    pub fn distance(&self, other: &Self) -> Result<f64> {
+        self.mean.layout().check_same(other.mean.layout())?;
+        let squares = |a: &Params, b: &Params| -> f64 {
+            a.values().iter().zip(b.values()).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum()
+        };
+        Ok((squares(&self.mean, &other.mean) + squares(&self.std, &other.std)).sqrt())
     }
 
     /// Writes mean + std · ε, ε the normal numbers of `stream`.

@@ -8,6 +8,7 @@ mod tensors;
 
 pub use checkpoint::Checkpoint;
 pub use checkpoint::RunState;
+pub use posterior::Aligned;
 pub use posterior::Provenance;
 pub use posterior::StoredPosterior;
 pub use samples::SampleFiles;

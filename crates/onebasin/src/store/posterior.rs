@@ -41,6 +41,24 @@ pub struct Provenance {
     pub seed: u64,
     /// The whole configuration of the run.
     pub config: serde_json::Value,
+    /// What was done to its units since, if something was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aligned: Option<Aligned>,
+}
+
+/// How the units of a posterior were brought in line with those of another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aligned {
+    /// The version of onebasin that did it.
+    pub version: String,
+    /// The file of the posterior that it was aligned with.
+    pub to: String,
+    /// What made two units alike.
+    pub channel: String,
+    /// How the permutations were sought.
+    pub solver: String,
+    /// Whether the scales of units were balanced before.
+    pub balanced: bool,
 }
 
 /// A posterior as it is stored.

@@ -18,11 +18,17 @@ pub fn change_of_logits(
 ) -> Result<f64> {
     let before = logits(params)?;
     let after = logits(&spec.apply(&Permutations::random(spec, seed), params)?)?;
+    Ok(relative_change(&before, &after))
+}
+
+/// The largest change of a value, relative to the largest value before. NaN if a value is, or if all were zero.
+pub fn relative_change(before: &[f32], after: &[f32]) -> f64 {
+    assert_eq!(before.len(), after.len(), "each value has one before and one after");
     let largest = |values: &mut dyn Iterator<Item = f32>| {
         // NaN wins, unlike in f64::max.
         let larger = |most: f64, value: f64| if most.is_nan() || value <= most { most } else { value };
         values.map(|value| f64::from(value.abs())).fold(0.0, larger)
     };
-    let change = largest(&mut before.iter().zip(&after).map(|(before, after)| after - before));
-    Ok(change / largest(&mut before.iter().copied()))
+    let change = largest(&mut before.iter().zip(after).map(|(before, after)| after - before));
+    change / largest(&mut before.iter().copied())
 }

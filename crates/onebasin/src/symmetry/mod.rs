@@ -11,6 +11,7 @@ mod spec;
 mod trace;
 
 pub use check::change_of_logits;
+pub use check::relative_change;
 pub use patch::Patch;
 pub use permutation::Permutation;
 pub use permutations::Permutations;

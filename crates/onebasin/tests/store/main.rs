@@ -56,6 +56,7 @@ fn provenance() -> Provenance {
         standardisation: Standardisation { scaling: Scaling::Standard, scale: vec![0.1], shift: vec![-1.0 / 3.0] },
         seed: u64::MAX,
         config: serde_json::json!({ "rate": 0.1, "list": [1, "two", null], "table": { "é": -0.0 } }),
+        aligned: None,
     }
 }
 

@@ -1,0 +1,106 @@
+//! The folder of an alignment: looked at before the work, written after it.
+
+use anyhow::Context;
+use anyhow::bail;
+use onebasin::error::Error;
+use onebasin::store::write_whole;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::path::PathBuf;
+
+/// The report; written last, so where it is, the alignment is whole.
+const REPORT: &str = "alignment.json";
+/// The folders in it, and how the names of their files end.
+const FOLDERS: [(&str, &str); 2] = [(ALIGNED, ".safetensors"), (PERMUTATIONS, ".json")];
+const ALIGNED: &str = "aligned";
+const PERMUTATIONS: &str = "permutations";
+
+/// A folder that may be written.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    /// What an earlier alignment left, the report first.
+    earlier: Vec<PathBuf>,
+}
+
+impl Folder {
+    /// Makes sure that nothing is there, or nothing but an earlier alignment that may be removed; changes nothing.
+    pub(super) fn look(path: &Path, force: bool) -> anyhow::Result<Self> {
+        let mut earlier = Vec::new();
+        for file in files(path)? {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if !force {
+                bail!(
+                    "{} is not empty; choose another folder, or remove an earlier alignment with --force",
+                    path.display()
+                );
+            }
+            match FOLDERS.iter().find(|(folder, _)| *folder == name) {
+                Some((_, ending)) => {
+                    for inner in files(&file)? {
+                        // What a kill in the middle of a write leaves is ours, too.
+                        let name = inner.to_string_lossy();
+                        let ours = name.strip_suffix(".tmp").unwrap_or(&name).ends_with(ending);
+                        if !ours {
+                            bail!("{} is not of an alignment, so nothing in {} is removed", name, path.display());
+                        }
+                        earlier.push(inner);
+                    }
+                }
+                None if name == REPORT => earlier.insert(0, file),
+                None if name == format!("{REPORT}.tmp") => earlier.push(file),
+                None => bail!("{} is not of an alignment, so nothing in {} is removed", file.display(), path.display()),
+            }
+        }
+        Ok(Self { path: path.to_owned(), earlier })
+    }
+
+    /// Removes what was there, and makes what is not.
+    pub(super) fn begin(&self) -> anyhow::Result<()> {
+        for file in &self.earlier {
+            fs::remove_file(file).with_context(|| file.display().to_string())?;
+        }
+        for (folder, _) in FOLDERS {
+            let folder = self.path.join(folder);
+            fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The file of a posterior, inside the folder.
+    pub(super) fn aligned(name: &str) -> PathBuf {
+        Path::new(ALIGNED).join(format!("{name}.safetensors"))
+    }
+    /// The file of the permutations of a posterior, inside the folder.
+    pub(super) fn permutations(name: &str) -> PathBuf {
+        Path::new(PERMUTATIONS).join(format!("{name}.json"))
+    }
+    /// The report, inside the folder.
+    pub(super) fn report() -> &'static Path {
+        Path::new(REPORT)
+    }
+
+    /// Where a file inside the folder is.
+    pub(super) fn join(&self, file: &Path) -> PathBuf {
+        self.path.join(file)
+    }
+
+    /// Writes a text, whole or not at all.
+    pub(super) fn write(&self, file: &Path, text: &str) -> Result<(), Error> {
+        let path = self.join(file);
+        let fault = |error: std::io::Error| Error::File { path: path.clone(), reason: error.to_string() };
+        write_whole(&path, |out| out.write_all(text.as_bytes()).map_err(fault))
+    }
+}
+
+/// What is in a folder, in the order of names; nothing, if there is no such folder.
+fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(|| folder.display().to_string())?,
+    };
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,423 @@
+//! Aligns posteriors that the real binary trained, and looks at all it leaves.
+
+use onebasin::arch::Arch;
+use onebasin::data::Split;
+use onebasin::data::Standardisation;
+use onebasin::net::Net;
+use onebasin::params::Params;
+use onebasin::posterior::Gaussian;
+use onebasin::posterior::Posterior;
+use onebasin::posterior::Predictor;
+use onebasin::store::StoredPosterior;
+use onebasin::symmetry::Permutations;
+use onebasin::symmetry::Scales;
+use onebasin::symmetry::Spec;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Twenty steps of variational inference, as far as these tests need it to learn.
+const VI: &str = r#"
+    data.name = "synthetic"
+    arch = { preset = "mlp", hidden = [12, 9] }
+    prior.variance = 0.1
+    evaluate.samples = 1
+    infer = { method = "vi", optimise = { epochs = 5, batch = 100, rate = 1e-2 } }
+"#;
+
+/// A folder that is gone when the test ends.
+struct Place(TempDir);
+
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn onebasin(&self, arguments: &[&str]) -> Ended {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onebasin"));
+        let output = command.args(arguments).current_dir(self.0.path()).env_clear().output().unwrap();
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        Ended { code: output.status.code(), stdout, stderr }
+    }
+
+    /// Trains into the folder `name`.
+    fn train(&self, name: &str, settings: &[&str]) {
+        fs::write(self.path("vi.toml"), VI).unwrap();
+        let mut arguments = vec!["train", "vi.toml", "--threads", "1", "-o", name];
+        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+        let ended = self.onebasin(&arguments);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    }
+
+    /// Two posteriors, `a` and `b`, from different seeds.
+    fn with_two() -> Self {
+        let place = Self::new();
+        place.train("a", &[]);
+        place.train("b", &["seed=1"]);
+        place
+    }
+
+    /// `onebasin align`, which must go well; returns its report.
+    fn align(&self, arguments: &[&str]) -> Value {
+        let ended = self.onebasin(&[&["align"], arguments, &["--json"]].concat());
+        assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
+        serde_json::from_str(&ended.stdout).unwrap()
+    }
+
+    /// Makes sure that these arguments are refused with a message that has all of `named` in it, and change nothing.
+    fn refused(&self, arguments: &[&str], named: &[&str]) {
+        let before = contents(self.0.path());
+        let ended = self.onebasin(&[&["align"], arguments].concat());
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.stderr);
+        assert!(ended.stderr.starts_with("error: "), "{arguments:?}: {}", ended.stderr);
+        for named in named {
+            assert!(ended.stderr.contains(named), "{arguments:?}: {}", ended.stderr);
+        }
+        assert_eq!(ended.stdout, "");
+        assert!(contents(self.0.path()) == before, "{arguments:?} left a trace");
+    }
+
+    fn read(&self, name: &str) -> StoredPosterior {
+        StoredPosterior::read(&self.path(name)).unwrap()
+    }
+
+    /// Writes a posterior with the provenance of `a`.
+    fn write(&self, name: &str, posterior: Posterior) {
+        let provenance = self.read("a/posterior.safetensors").provenance;
+        StoredPosterior { posterior, provenance }.write(&self.path(name)).unwrap();
+    }
+
+    fn gaussian(&self, name: &str) -> Gaussian {
+        self.read(name).posterior.gaussian().into_owned()
+    }
+
+    fn arch(&self) -> Arch {
+        Arch::new(self.read("a/posterior.safetensors").provenance.arch).unwrap()
+    }
+}
+
+/// All files below a folder.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.append(&mut contents(&path));
+        } else {
+            all.insert(path.clone(), fs::read(path).unwrap());
+        }
+    }
+    all
+}
+
+/// The names of all files below a folder, relative to it.
+fn names(folder: &Path) -> Vec<String> {
+    let name = |path: &PathBuf| path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+    contents(folder).keys().map(name).collect()
+}
+
+#[test]
+fn a_permuted_copy_is_brought_back() {
+    let place = Place::new();
+    place.train("a", &[]);
+    let spec = Spec::of(&place.arch());
+    let permutations = Permutations::random(&spec, 3);
+    let a = place.read("a/posterior.safetensors");
+    place.write("b.safetensors", a.posterior.map(|params| spec.apply(&permutations, params)).unwrap());
+    for channel in ["mean", "w2", "kl", "jeffreys"] {
+        let report = place.align(&["a", "b.safetensors", "--channel", channel, "-o", channel]);
+        let member = &report["members"][0];
+        assert!(member["distance"]["before"].as_f64().unwrap() > 0.1, "{member}");
+        assert_eq!(member["distance"]["after"], 0.0, "{member}");
+        assert!(member["change_of_function"].as_f64().unwrap() < 1e-5, "{member}");
+        let json = fs::read_to_string(place.path(channel).join("permutations/b.json")).unwrap();
+        assert_eq!(Permutations::from_json(&spec, &json).unwrap(), permutations.inverse());
+        let aligned = place.read(&format!("{channel}/aligned/b.safetensors"));
+        assert_eq!(aligned.posterior, a.posterior);
+        let record = aligned.provenance.aligned.clone().unwrap();
+        assert_eq!(
+            (&record.to[..], &record.channel[..], &record.solver[..]),
+            ("a/posterior.safetensors", channel, "best")
+        );
+        let mut provenance = aligned.provenance;
+        provenance.aligned = None;
+        assert_eq!(provenance, a.provenance);
+    }
+}
+
+#[test]
+fn every_posterior_is_aligned_with_the_first_and_predicts_what_it_did() {
+    let place = Place::new();
+    for (name, seed) in [("a", "seed=0"), ("b", "seed=1"), ("other/b", "seed=2")] {
+        place.train(name, &[seed]);
+    }
+    let report = place.align(&["a", "b", "other/b/posterior.safetensors", "-o", "out", "--seed", "5"]);
+    let found: Vec<&str> = report["members"].as_array().unwrap().iter().map(|m| m["name"].as_str().unwrap()).collect();
+    assert_eq!(found, ["b", "b-2"]);
+    let written = [
+        "aligned/b-2.safetensors",
+        "aligned/b.safetensors",
+        "alignment.json",
+        "permutations/b-2.json",
+        "permutations/b.json",
+    ];
+    assert_eq!(names(&place.path("out")), written);
+
+    let arch = place.arch();
+    let images = onebasin::data::load("synthetic", Split::Test, Path::new("")).unwrap();
+    let a = place.gaussian("a/posterior.safetensors");
+    for (index, (source, name)) in [("b", "b"), ("other/b", "b-2")].into_iter().enumerate() {
+        let before = place.read(&format!("{source}/posterior.safetensors"));
+        let after = place.read(&format!("out/aligned/{name}.safetensors"));
+        let standardisation: &Standardisation = &after.provenance.standardisation;
+        let examples = onebasin::data::Examples::new(images.clone(), standardisation.clone()).unwrap();
+        let (images, labels) = examples.all();
+        let logits = |posterior: &Posterior| {
+            let mut logits = vec![0.0; labels.len() * arch.classes()];
+            Net::new(&arch, 1).unwrap().logits(posterior.gaussian().mean(), &images, &mut logits).unwrap();
+            logits
+        };
+        let (one, other) = (logits(&before.posterior), logits(&after.posterior));
+        assert!(one.iter().zip(&other).all(|(one, other)| (one - other).abs() < 1e-5));
+        let member = &report["members"][index];
+        let distance = a.distance(&after.posterior.gaussian()).unwrap();
+        assert_eq!(member["distance"]["after"], distance);
+        assert!(distance < a.distance(&before.posterior.gaussian()).unwrap());
+    }
+}
+
+#[test]
+fn samples_are_permuted_together() {
+    let place = Place::new();
+    let ensemble = r#"infer={ method = "ensemble", members = 3, optimise = { epochs = 2, batch = 100, rate = 1e-2 } }"#;
+    place.train("a", &[ensemble]);
+    place.train("b", &[ensemble, "seed=7"]);
+    place.align(&["a", "b", "-o", "out"]);
+    let [before, after] = ["b/posterior.safetensors", "out/aligned/b.safetensors"].map(|name| place.read(name));
+    assert_ne!(before.posterior, after.posterior);
+    let images = onebasin::data::load("synthetic", Split::Test, Path::new("")).unwrap();
+    let examples = onebasin::data::Examples::new(images, after.provenance.standardisation.clone()).unwrap();
+    let mut predictor = Predictor::new(&place.arch(), after.provenance.likelihood, 1).unwrap();
+    let mut go_on = |_, _| ControlFlow::Continue(());
+    let [one, other] =
+        [before, after].map(|stored| predictor.mean(&stored.posterior, &examples, 3, 0, &mut go_on).unwrap().unwrap());
+    assert!(one.iter().zip(&other).all(|(one, other)| (one - other).abs() < 1e-5));
+}
+
+#[test]
+fn the_report_has_every_number() {
+    let place = Place::with_two();
+    let report = place.align(&["a", "b", "-o", "out", "--seed", "5"]);
+    let on_disk = fs::read_to_string(place.path("out/alignment.json")).unwrap();
+    assert_eq!(report, serde_json::from_str::<Value>(&on_disk).unwrap());
+    let settings = serde_json::json!({
+        "to": "first", "channel": "w2", "solver": "best", "start": "identity", "seed": 5, "balance": false,
+        "leave_out_prior": null,
+    });
+    assert_eq!(report["settings"], settings);
+    assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(report["reference"]["source"], "a/posterior.safetensors");
+    assert_eq!(report["reference"]["file"], Value::Null);
+    let member = &report["members"][0];
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value} in {member}"));
+    let objective = &member["objective"];
+    assert!(number(&objective["before"]) < number(&objective["after"]));
+    assert!(number(&objective["after"]) <= number(&objective["bound"]));
+    assert!(number(&member["seconds"]) >= 0.0);
+    let list = |name: &str| member[name].as_array().unwrap();
+    let sum = |name: &str, when: &str| list(name).iter().map(|part| number(&part["objective"][when])).sum::<f64>();
+    for when in ["before", "after"] {
+        assert!((sum("tensors", when) - number(&objective[when])).abs() < 1e-9);
+    }
+    let permutations = list("permutations");
+    assert_eq!(permutations.len(), 2);
+    assert_eq!((&permutations[0]["name"], &permutations[0]["size"]), (&"hidden1".into(), &12.into()));
+    for permutation in permutations {
+        let [size, moved, fixed] =
+            ["size", "transpositions", "fixed_points"].map(|name| permutation[name].as_u64().unwrap());
+        assert!(moved < size && fixed <= size);
+    }
+    let attempts = list("attempts");
+    let solvers: Vec<&str> = attempts.iter().map(|attempt| attempt["solver"].as_str().unwrap()).collect();
+    for solver in ["forward", "frank-wolfe", "backward", "descent"] {
+        assert!(solvers.contains(&solver), "{solvers:?}");
+    }
+    assert_eq!(attempts[0]["objective"], objective["after"]);
+    let assignments = attempts.iter().map(|attempt| attempt["assignments"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(member["assignments"], assignments);
+}
+
+#[test]
+fn tables_have_one_line_for_each_permutation_and_then_the_totals() {
+    let place = Place::with_two();
+    let ended = place.onebasin(&["align", "a", "b", "-o", "out"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let firsts: Vec<&str> = ended.stdout.lines().map(|line| line.split("  ").next().unwrap()).collect();
+    let expected = [
+        "permutation of b",
+        "hidden1",
+        "hidden2",
+        "",
+        "total",
+        "objective before",
+        "objective after",
+        "upper bound",
+        "after / bound",
+        "W2 distance before",
+        "W2 distance after",
+        "assignment problems",
+        "seconds",
+        "change of the function",
+    ];
+    assert_eq!(firsts, expected);
+    for file in ["out/aligned/b.safetensors", "out/alignment.json"] {
+        assert!(ended.stderr.contains(file), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing_but_the_seconds() {
+    let place = Place::with_two();
+    let [one, three] = ["1", "3"].map(|threads| {
+        let mut report = place.align(&["a", "b", "-o", "out", "--force", "--threads", threads]);
+        report["members"][0]["seconds"] = Value::Null;
+        let mut files = contents(&place.path("out"));
+        files.remove(&place.path("out/alignment.json"));
+        (report.to_string(), files)
+    });
+    assert!(one == three);
+}
+
+#[test]
+fn balanced_posteriors_are_written_all_and_are_the_same_functions() {
+    let place = Place::with_two();
+    let report = place.align(&["a", "b", "-o", "out", "--balance"]);
+    assert_eq!(report["reference"]["file"], "aligned/a.safetensors");
+    for change in [&report["reference"]["change_of_function"], &report["members"][0]["change_of_function"]] {
+        assert!(change.as_f64().unwrap() < 1e-5, "{report}");
+    }
+    let scales = Scales::of(&place.arch()).unwrap();
+    for name in ["a", "b"] {
+        let balanced = place.gaussian(&format!("out/aligned/{name}.safetensors"));
+        let mut energy = Params::zeros(balanced.mean().layout());
+        let moments = balanced.mean().values().iter().zip(balanced.std().values());
+        let energies = energy.values_mut().iter_mut().zip(moments);
+        energies.for_each(|(energy, (mean, std))| *energy = mean * mean + std * std);
+        let factors = scales.balance(&energy).unwrap();
+        assert!(factors.iter().flatten().all(|factor| (factor - 1.0).abs() < 1e-3), "{factors:?}");
+        assert!(place.read(&format!("out/aligned/{name}.safetensors")).provenance.aligned.unwrap().balanced);
+    }
+}
+
+#[test]
+fn units_at_the_prior_have_no_vote() {
+    let place = Place::with_two();
+    let all = place.align(&["a", "b", "-o", "all", "--leave-out-prior", "1e9"]);
+    let some = place.align(&["a", "b", "-o", "none", "--leave-out-prior", "1e-9"]);
+    assert_eq!((&all["reference"]["silent_units"], &all["members"][0]["silent_units"]), (&21.into(), &21.into()));
+    assert_eq!((&some["reference"]["silent_units"], &some["members"][0]["silent_units"]), (&0.into(), &0.into()));
+    // All that is left is what no unit has: the biases of the classes.
+    assert_eq!(all["members"][0]["objective"]["after"], all["members"][0]["objective"]["before"]);
+    assert!(place.read("all/aligned/b.safetensors").provenance.aligned.is_some());
+    for wrong in ["0", "-1", "nan", "inf"] {
+        place.refused(&["a", "b", "-o", "out", &format!("--leave-out-prior={wrong}")], &["--leave-out-prior"]);
+    }
+}
+
+#[test]
+fn other_networks_are_refused_by_the_setting_that_differs() {
+    let place = Place::new();
+    place.train("a", &[]);
+    place.train("wide", &["arch.hidden=[12, 10]"]);
+    place.train("tanh", &["arch.activation=tanh"]);
+    place.train("cnn", &[r#"arch={ preset = "cnn", stack = ["4"] }"#]);
+    place.refused(&["a", "wide", "-o", "out"], &["wide/posterior.safetensors", "`arch.hidden` is [12,10], not [12,9]"]);
+    place.refused(&["a", "tanh", "-o", "out"], &["tanh/posterior.safetensors", "`arch.activation`", "tanh", "relu"]);
+    place.refused(&["a", "cnn", "-o", "out"], &["cnn/posterior.safetensors", "`arch.preset`"]);
+    place.refused(&["tanh", "tanh", "--balance", "-o", "out"], &["tanh", "scale"]);
+    place.align(&["tanh", "tanh", "-o", "tanh-out"]);
+}
+
+#[test]
+fn posteriors_that_cannot_be_aligned_are_refused_by_name() {
+    let place = Place::new();
+    place.train("a", &[]);
+    let gaussian = place.gaussian("a/posterior.safetensors");
+    let (mean, mut std) = (gaussian.mean().clone(), gaussian.std().clone());
+    place.write("point.safetensors", Posterior::Point(mean.clone()));
+    std.view_mut("hidden2.bias").unwrap()[3] = f32::NAN;
+    place.write("nan.safetensors", Posterior::Gaussian(Gaussian::new(mean, std).unwrap()));
+    fs::write(place.path("text.safetensors"), "text").unwrap();
+    fs::create_dir(place.path("empty")).unwrap();
+    for channel in ["mean", "w2"] {
+        let out = format!("out-{channel}");
+        place.refused(
+            &["a", "nan.safetensors", "-o", "out", "--channel", channel],
+            &["nan.safetensors", "`hidden2.bias`", "NaN"],
+        );
+        place.refused(
+            &["nan.safetensors", "a", "-o", "out", "--channel", channel],
+            &["nan.safetensors", "`hidden2.bias`", "NaN"],
+        );
+        place.align(&["a", "point.safetensors", "-o", &out, "--channel", channel]);
+    }
+    for (channel, order) in [("kl", ["point.safetensors", "a"]), ("jeffreys", ["a", "point.safetensors"])] {
+        let arguments = [&order[..], &["-o", "out", "--channel", channel]].concat();
+        place.refused(&arguments, &["point.safetensors", "infinite"]);
+    }
+    place.refused(&["a", "absent.safetensors", "-o", "out"], &["absent.safetensors"]);
+    place.refused(&["a", "text.safetensors", "-o", "out"], &["text.safetensors"]);
+    place.refused(&["a", "empty", "-o", "out"], &["empty", "posterior.safetensors"]);
+    place.refused(&["a", "-o", "out"], &["POSTERIOR"]);
+    place.refused(&["a", "a"], &["--output"]);
+    place.refused(&["a", "a", "-o", "out", "--threads", "0"], &["threads"]);
+    place.refused(&["a", "a", "-o", "out", "--channel", "activation"], &["activation"]);
+}
+
+#[test]
+fn a_folder_with_something_in_it_needs_force_and_must_be_an_alignment() {
+    let place = Place::with_two();
+    place.align(&["a", "b", "-o", "out"]);
+    place.refused(&["a", "b", "-o", "out"], &["out", "--force"]);
+    place.align(&["b", "a", "-o", "out", "--force"]);
+    assert_eq!(names(&place.path("out")), ["aligned/a.safetensors", "alignment.json", "permutations/a.json"]);
+    for precious in ["out/precious", "out/aligned/precious", "out/permutations/precious"] {
+        fs::write(place.path(precious), "precious").unwrap();
+        place.refused(&["a", "b", "-o", "out", "--force"], &[precious]);
+        fs::remove_file(place.path(precious)).unwrap();
+    }
+    // What a kill in the middle of a write leaves.
+    fs::write(place.path("out/aligned/a.safetensors.tmp"), "remains").unwrap();
+    place.align(&["a", "b", "-o", "out", "--force"]);
+    assert_eq!(names(&place.path("out")), ["aligned/b.safetensors", "alignment.json", "permutations/b.json"]);
+}
+
+#[test]
+fn an_output_that_holds_an_input_or_cannot_be_a_folder_is_refused() {
+    let place = Place::with_two();
+    for force in [&[][..], &["--force"]] {
+        for output in ["a", "b", ".", "a/../b"] {
+            place.refused(&[&["a", "b", "-o", output], force].concat(), &[output]);
+        }
+    }
+    fs::write(place.path("file"), "precious").unwrap();
+    place.refused(&["a", "b", "-o", "file"], &["file"]);
+    place.refused(&["a", "b", "-o", "file/below"], &["file/below"]);
+    place.align(&["a", "b", "-o", "out"]);
+    place.refused(&["a", "out/aligned/b.safetensors", "-o", "out", "--force"], &["out/aligned/b.safetensors"]);
+}

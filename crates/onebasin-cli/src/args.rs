@@ -22,6 +22,7 @@ use onebasin::arch::Shortcut;
 use onebasin::arch::Stage;
 use onebasin::error::Error;
 use onebasin::error::Result;
+use onebasin::symmetry::PRIOR_THRESHOLD;
 use serde::de::DeserializeOwned;
 use serde::de::IntoDeserializer;
 use serde::de::value::StringDeserializer;
@@ -39,7 +40,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Align posteriors: permute their units so that those that do the same stand in the same place
+    /// Align posteriors: permute units so that those that do the same stand in the same place
     ///
     /// Reads posteriors that `onebasin train` wrote, of networks of one architecture. Writes the permuted posteriors, which
     /// predict what they predicted before, their permutations, and alignment.json with all that is known of them.
@@ -92,11 +93,11 @@ struct AlignArgs {
     /// Decides the order of `descent` and its random start
     #[arg(long, value_name = "N", default_value = "0")]
     seed: u64,
-    /// Balance the scales of ReLU units before, in the first posterior too
+    /// Balance the scales of relu units before, in the first posterior too
     #[arg(long)]
     balance: bool,
-    /// Units nearer to the prior than this have no vote; 0.02 is a good value
     #[arg(long, value_name = "NATS")]
+    #[arg(help = format!("Units nearer to the prior than this have no vote; {PRIOR_THRESHOLD} is a good value"))]
     leave_out_prior: Option<f64>,
     /// Number of threads, which does not change the result [default: one for each core]
     #[arg(long, value_name = "N")]
@@ -429,6 +430,35 @@ mod tests {
         ] {
             assert_eq!(preset(line), serde_json::from_str(json).unwrap(), "{line}");
         }
+    }
+
+    #[test]
+    fn every_name_offered_to_align_is_read() {
+        for (option, names) in [
+            ("channel", &["mean", "w2", "kl", "jeffreys"][..]),
+            ("solver", &["descent", "forward", "frank-wolfe", "best"]),
+            ("start", &["identity", "random"]),
+            ("to", &["first"]),
+        ] {
+            for name in names {
+                let line = format!("onebasin align a b -o c --{option} {name}");
+                let Settings::Align(settings) = Args::parse_from(line.split(' ')).resolve() else {
+                    panic!("`{line}` is another command");
+                };
+                assert_eq!(serde_json::to_value(settings.method).unwrap()[option], *name);
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_of_align_are_those_of_the_library() {
+        let Settings::Align(align::Settings { method, .. }) =
+            Args::parse_from("onebasin align a b -o c".split(' ')).resolve()
+        else {
+            panic!("it is another command");
+        };
+        let onebasin::align::Settings { channel, solver, start, seed } = onebasin::align::Settings::default();
+        assert_eq!((method.channel, method.solver, method.start, method.seed), (channel, solver, start, seed));
     }
 
     #[test]

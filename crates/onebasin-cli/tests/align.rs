@@ -19,6 +19,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
+use std::process::Stdio;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Twenty steps of variational inference, as far as these tests need it to learn.
@@ -59,7 +61,7 @@ impl Place {
     fn train(&self, name: &str, settings: &[&str]) {
         fs::write(self.path("vi.toml"), VI).unwrap();
         let mut arguments = vec!["train", "vi.toml", "--threads", "1", "-o", name];
-        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+        arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
         let ended = self.onebasin(&arguments);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     }
@@ -420,4 +422,46 @@ fn an_output_that_holds_an_input_or_cannot_be_a_folder_is_refused() {
     place.refused(&["a", "b", "-o", "file/below"], &["file/below"]);
     place.align(&["a", "b", "-o", "out"]);
     place.refused(&["a", "out/aligned/b.safetensors", "-o", "out", "--force"], &["out/aligned/b.safetensors"]);
+}
+
+/// So large that the logits are infinite, and nobody can say that they are what they were.
+#[test]
+fn a_function_that_cannot_be_compared_is_a_problem() {
+    let place = Place::new();
+    place.train("a", &[]);
+    let mut mean = place.gaussian("a/posterior.safetensors").mean().clone();
+    mean.scale(1e15);
+    place.write("large.safetensors", Posterior::Point(mean));
+    let ended = place.onebasin(&["align", "large.safetensors", "large.safetensors", "-o", "out"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("NOT the same function"), "{}", ended.stderr);
+}
+
+#[test]
+fn whatever_a_kill_leaves_is_whole_and_is_replaced() {
+    let place = Place::with_two();
+    for milliseconds in (0..100).step_by(7) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onebasin"));
+        command.args(["align", "a", "b", "-o", "out", "--force"]).current_dir(place.0.path()).env_clear();
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !place.path("out").exists() {
+            continue;
+        }
+        for (path, bytes) in contents(&place.path("out")) {
+            match path.extension().unwrap().to_str().unwrap() {
+                "safetensors" => assert!(StoredPosterior::read(&path).is_ok(), "{}", path.display()),
+                "json" => assert!(serde_json::from_slice::<Value>(&bytes).is_ok(), "{}", path.display()),
+                other => assert_eq!(other, "tmp"),
+            }
+        }
+        if place.path("out/alignment.json").exists() {
+            assert_eq!(names(&place.path("out")).len(), 3);
+        }
+    }
+    place.align(&["a", "b", "-o", "out", "--force"]);
+    assert_eq!(names(&place.path("out")), ["aligned/b.safetensors", "alignment.json", "permutations/b.json"]);
 }

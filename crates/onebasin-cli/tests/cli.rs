@@ -17,6 +17,7 @@ fn help_lists_the_commands() {
         Usage: onebasin <COMMAND>
 
         Commands:
+          align  Align posteriors: permute units so that those that do the same stand in the same place
           arch   Describe a network: its tensors, its hidden layers, its size and its cost
           data   List, download and verify data sets
           train  Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
@@ -118,6 +119,82 @@ fn help_of_each_preset() {
 
         Example:
           onebasin arch resnet --depth 32 --normalisation layer
+    ");
+}
+
+#[test]
+fn help_of_align() {
+    assert_snapshot!(onebasin("align --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Align posteriors: permute units so that those that do the same stand in the same place
+
+        Reads posteriors that `onebasin train` wrote, of networks of one architecture. Writes the permuted
+        posteriors, which predict what they predicted before, their permutations, and alignment.json with
+        all that is known of them.
+
+        Exit codes: 0 aligned, 1 a network's function has changed by more than rounding, 2 wrong input.
+
+        Usage: onebasin align [OPTIONS] --output <DIR> <POSTERIOR> <POSTERIOR>...
+
+        Arguments:
+          <POSTERIOR> <POSTERIOR>...
+                  Two posteriors or more: files, or folders of runs
+
+        Options:
+          -o, --output <DIR>
+                  The folder that is written
+
+              --to <NAME>
+                  What all are aligned with
+
+                  [default: first]
+                  [possible values: first]
+
+              --channel <NAME>
+                  What makes two units alike: mean weights, these and their standard deviations, or
+                  divergences
+
+                  [default: w2]
+                  [possible values: mean, w2, kl, jeffreys]
+
+              --solver <NAME>
+                  How permutations are sought; `best` tries all
+
+                  [default: best]
+                  [possible values: descent, forward, frank-wolfe, best]
+
+              --start <NAME>
+                  Where `descent` begins
+
+                  [default: identity]
+                  [possible values: identity, random]
+
+              --seed <N>
+                  Decides the order of `descent` and its random start
+
+                  [default: 0]
+
+              --balance
+                  Balance the scales of relu units before, in the first posterior too
+
+              --leave-out-prior <NATS>
+                  Units nearer to the prior than this have no vote; 0.02 is a good value
+
+              --threads <N>
+                  Number of threads, which does not change the result [default: one for each core]
+
+              --force
+                  Remove what an earlier alignment left in the folder
+
+              --json
+                  Print alignment.json instead of tables
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Example:
+          onebasin align runs/seed1 runs/seed2 -o runs/aligned
     ");
 }
 

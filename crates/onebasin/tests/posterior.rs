@@ -219,3 +219,44 @@ fn what_does_not_fit_is_an_error() {
     assert!(Samples::new(vec![mlp.initialise(0)], 0).is_err());
     assert!(Samples::new(Vec::new(), 1).is_err());
 }
+
+#[test]
+fn the_distance_of_gaussians_is_that_of_wasserstein() {
+    let arch = mlp();
+    let at = |mean: f32, std: f32| {
+        let params = |value: f32| Params::from_values(arch.layout(), vec![value; arch.layout().len()]).unwrap();
+        Gaussian::new(params(mean), params(std)).unwrap()
+    };
+    let root = (arch.layout().len() as f64).sqrt();
+    for (one, other, expected) in [
+        (at(1.5, 0.5), at(1.5, 0.5), 0.0),
+        (at(1.0, 0.5), at(-2.0, 0.5), 3.0 * root),
+        (at(1.0, 0.5), at(1.0, 2.5), 2.0 * root),
+        (at(4.0, 0.0), at(1.0, 4.0), 5.0 * root),
+    ] {
+        let distance = one.distance(&other).unwrap();
+        assert!((distance - expected).abs() <= 1e-14 * expected, "{distance} instead of {expected}");
+        assert_eq!(other.distance(&one).unwrap(), distance);
+    }
+    let [_, cnn] = networks();
+    let other = gaussian(&cnn, 0.1);
+    assert!(at(0.0, 0.0).distance(&other.gaussian()).is_err());
+}
+
+#[test]
+fn a_change_of_coordinates_reaches_every_array() {
+    let arch = mlp();
+    let double = |params: &Params| {
+        let mut params = params.clone();
+        params.scale(2.0);
+        Ok(params)
+    };
+    for posterior in [gaussian(&arch, 0.5), samples(&arch, 0..3), Posterior::Point(arch.initialise(4))] {
+        let doubled = posterior.map(double).unwrap();
+        assert_eq!(std::mem::discriminant(&doubled), std::mem::discriminant(&posterior));
+        let (before, after) = (posterior.gaussian(), doubled.gaussian());
+        for (before, after) in [(before.mean(), after.mean()), (before.std(), after.std())] {
+            assert!(before.values().iter().zip(after.values()).all(|(before, after)| 2.0 * before == *after));
+        }
+    }
+}

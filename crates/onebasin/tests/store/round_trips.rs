@@ -5,6 +5,7 @@ use crate::odd_point;
 use crate::posteriors;
 use onebasin::params::Params;
 use onebasin::posterior::Posterior;
+use onebasin::store::Aligned;
 use onebasin::store::Checkpoint;
 use onebasin::store::StoredPosterior;
 use proptest::prelude::*;
@@ -22,6 +23,23 @@ fn posterior_bits(posterior: &Posterior) -> Vec<Vec<u32>> {
         Posterior::Samples(samples) => samples.points().iter().collect(),
     };
     points.iter().map(|point| bits(point.values())).collect()
+}
+
+/// The record of an alignment comes back; without one there is no trace of it, as in files of earlier versions.
+#[test]
+fn the_record_of_an_alignment_is_written_only_if_there_is_one() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("posterior.safetensors");
+    let text = || String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains("aligned");
+    for mut stored in posteriors() {
+        stored.write(&path).unwrap();
+        assert!(!text());
+        let [version, to, channel, solver] = ["0.1.0", "a/posterior.safetensors", "w2", "best"].map(str::to_owned);
+        stored.provenance.aligned = Some(Aligned { version, to, channel, solver, balanced: true });
+        stored.write(&path).unwrap();
+        assert!(text());
+        assert_eq!(StoredPosterior::read(&path).unwrap().provenance, stored.provenance);
+    }
 }
 
 #[test]

@@ -125,9 +125,9 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     for (index, Found { alignment, seconds }) in (1..).zip(&found) {
         let member = &members[index];
         let permuted = ready.posteriors[index].map(|params| spec.apply(&alignment.permutations, params))?;
-        let (reference, moved) = (ready.gaussian(0), ready.gaussian(index));
+        let (reference, moved) = (&ready.gaussians[0], &ready.gaussians[index]);
         let distance =
-            BeforeAndAfter { before: reference.distance(&moved)?, after: reference.distance(&permuted.gaussian())? };
+            BeforeAndAfter { before: reference.distance(moved)?, after: reference.distance(&permuted.gaussian())? };
         let permutations_file = Folder::permutations(&member.name);
         folder.write(&permutations_file, &(alignment.permutations.to_json() + "\n"))?;
         aligned.push(Aligned {
@@ -154,7 +154,6 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
 fn finish(report: &Report, folder: &Folder, settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let json = report.json()?;
     folder.write(Folder::report(), &json)?;
-    printer.data(&if settings.json { json } else { report.text() })?;
     let first = report.reference.file.as_ref().zip(report.reference.change_of_function);
     let others = report.members.iter().map(|member| (&member.file, member.change_of_function));
     let mut status = ExitStatus::Success;
@@ -169,6 +168,7 @@ fn finish(report: &Report, folder: &Folder, settings: &Settings, printer: &Print
         }
     }
     printer.say(&format!("all that is known: {}", folder.join(Folder::report()).display()));
+    printer.data(&if settings.json { json } else { report.text() })?;
     Ok(status)
 }
 
@@ -176,6 +176,8 @@ fn finish(report: &Report, folder: &Folder, settings: &Settings, printer: &Print
 struct Ready<'a> {
     /// Balanced, if that is asked for.
     posteriors: Vec<Cow<'a, Posterior>>,
+    /// Theirs.
+    gaussians: Vec<Cow<'a, Gaussian>>,
     /// For each posterior, the units without a vote, (group, unit); none, if all have one.
     silent: Option<Vec<Vec<Vec<bool>>>>,
 }
@@ -193,18 +195,19 @@ impl<'a> Ready<'a> {
                 return Err(Error::NotPositive { what: "--leave-out-prior", value: nats.to_string() }.into());
             }
         };
-        let posteriors = if method.balance {
-            let scales = Scales::of(arch)?;
-            let balanced = members.iter().map(|member| Ok(Cow::Owned(balance(&scales, member)?)));
-            balanced.collect::<anyhow::Result<_>>()?
-        } else {
-            members.iter().map(|member| Cow::Borrowed(&member.stored.posterior)).collect()
-        };
-        Ok(Self { posteriors, silent })
-    }
-
-    fn gaussian(&self, index: usize) -> Cow<'_, Gaussian> {
-        self.posteriors[index].gaussian()
+        let mut ready = Self { posteriors: Vec::new(), gaussians: Vec::new(), silent };
+        let scales = if method.balance { Some(Scales::of(arch)?) } else { None };
+        for member in members {
+            if let Some(scales) = &scales {
+                let balanced = balance(scales, member)?;
+                ready.gaussians.push(Cow::Owned(balanced.gaussian().into_owned()));
+                ready.posteriors.push(Cow::Owned(balanced));
+            } else {
+                ready.gaussians.push(Cow::Borrowed(&member.gaussian));
+                ready.posteriors.push(Cow::Borrowed(&member.stored.posterior));
+            }
+        }
+        Ok(ready)
     }
 
     fn silent_units(&self, index: usize) -> usize {
@@ -245,21 +248,21 @@ fn to_first(
 ) -> anyhow::Result<Vec<Found>> {
     let settings =
         align::Settings { channel: method.channel, solver: method.solver, start: method.start, seed: method.seed };
-    let fixed = ready.gaussian(0);
+    let fixed = &ready.gaussians[0];
     let spinner = printer.spinner();
     let mut all = Vec::with_capacity(members.len() - 1);
     for (index, member) in members.iter().enumerate().skip(1) {
-        let moved = ready.gaussian(index);
+        let moved = &ready.gaussians[index];
         let mut watch = |progress: Progress| {
-            let Progress { solver, assignments } = progress;
+            let Progress { solver, assignments, .. } = progress;
             spinner.set_message(format!("{}: {solver}, {assignments} assignment problems", member.name));
         };
         let begun = Instant::now();
         let alignment = match &ready.silent {
-            None => align::pair(spec, &fixed, &moved, settings, team, &mut watch),
+            None => align::pair(spec, fixed, moved, settings, team, &mut watch),
             Some(silent) => {
                 let silent = [&silent[0][..], &silent[index]];
-                align::pair_without(spec, &fixed, &moved, silent, settings, team, &mut watch)
+                align::pair_without(spec, fixed, moved, silent, settings, team, &mut watch)
             }
         };
         let alignment = alignment

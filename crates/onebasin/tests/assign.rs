@@ -146,14 +146,10 @@ proptest! {
 
 #[test]
 fn the_duals_prove_assignments_around_the_sizes_of_vectors_and_lists() {
-    for n in [15, 16, 17, 23, 24, 25, 31, 32, 33, 127, 129, 255, 257, 511, 512, 513, 600] {
+    for n in [15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 191, 193] {
         solve_everywhere(&normals(n as u64, "costs", n * n), n, "normal costs");
     }
-    let (n, costs) = (300, normals(0, "costs", 300 * 300));
-    for isa in Isa::available() {
-        let solution = Assigner::new(isa).solve(Goal::Maximise, &costs, n, None).unwrap();
-        assert_optimal(&solution, Goal::Maximise, &costs, &format!("{isa:?}"));
-    }
+    solve_everywhere(&normals(0, "costs", 400 * 400), 400, "normal costs");
 }
 
 #[test]
@@ -165,9 +161,9 @@ fn similarities_of_units_are_assigned_optimally() {
 
 #[test]
 fn what_a_large_assignment_leaves_behind_does_not_change_a_small_one() {
-    let (large, small) = (normals(1, "large", 1100 * 1100), normals(1, "small", 90 * 90));
+    let (large, small) = (normals(1, "large", 500 * 500), normals(1, "small", 90 * 90));
     let mut used = Assigner::new(Isa::detect());
-    let solution = used.solve(Goal::Maximise, &large, 1100, None).unwrap();
+    let solution = used.solve(Goal::Maximise, &large, 500, None).unwrap();
     assert_optimal(&solution, Goal::Maximise, &large, "large");
     let fresh = Assigner::new(Isa::detect()).solve(Goal::Minimise, &small, 90, None).unwrap();
     assert_eq!(used.solve(Goal::Minimise, &small, 90, None).unwrap(), fresh);
@@ -175,8 +171,7 @@ fn what_a_large_assignment_leaves_behind_does_not_change_a_small_one() {
 
 #[test]
 fn costs_without_a_clear_choice_are_assigned_optimally() {
-    // The last has lists of candidates.
-    for n in [1, 2, 3, 40, 260] {
+    for n in [1, 2, 3, 40, 110] {
         let noise = normals(5, "noise", n * n);
         solve_everywhere(&matrix(n, |_, _| 0.0), n, "zeros");
         solve_everywhere(&matrix(n, |_, _| -7.25), n, "constants");
@@ -190,6 +185,10 @@ fn costs_without_a_clear_choice_are_assigned_optimally() {
         solve_everywhere(&matrix(n, |i, j| (i as f32 - j as f32).abs()), n, "distances");
         solve_everywhere(&matrix(n, |i, j| f32::from(j < n / 2) + 1e-6 * noise[i * n + j]), n, "two blocks");
         solve_everywhere(&matrix(n, |i, j| 1e30 * f32::from(i < j) + 1e-30 * noise[i * n + j]), n, "huge and tiny");
+        // Where scans round to f32, these would overflow, vanish, or be equal.
+        solve_everywhere(&matrix(n, |i, j| f32::MAX * noise[i * n + j].sin()), n, "the largest numbers");
+        solve_everywhere(&matrix(n, |i, j| 8.0 * f32::MIN_POSITIVE * noise[i * n + j]), n, "the smallest numbers");
+        solve_everywhere(&matrix(n, |i, j| 1e6 * noise[i] + noise[i * n + j]), n, "small differences");
     }
 }
 

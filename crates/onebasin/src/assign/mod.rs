@@ -2,6 +2,7 @@
 //!
 //! The method is that of Jonker and Volgenant (1987), with short lists of columns in place of most scans of rows.
 
+mod duals;
 mod path;
 mod shortlist;
 
@@ -10,16 +11,17 @@ use crate::error::Result;
 use crate::kernels::Isa;
 use crate::kernels::assignment::ColumnMinima;
 use crate::kernels::assignment::LargestMagnitude;
+use duals::Costs;
+use duals::Duals;
 use path::Search;
 use path::State;
-use shortlist::Costs;
 use shortlist::NONE;
 use shortlist::Shortlists;
 
 /// Rounds of augmenting row reduction.
 const REDUCTIONS: usize = 2;
 /// Steps of augmenting row reduction for each row, on average; costs that are nearly equal would need very many.
-const STEPS: usize = 8;
+const STEPS: usize = 16;
 /// Duals to start from that are so many times as far apart as the largest cost is large would drown the costs in their
 /// rounding. No solution has such.
 const SPREAD: f64 = 8.0;
@@ -89,8 +91,7 @@ impl Assignment {
 #[derive(Debug)]
 pub struct Assigner {
     isa: Isa,
-    /// v, of the costs to minimise: (column)
-    duals: Vec<f64>,
+    duals: Duals,
     /// (column)
     row_of: Vec<u32>,
     /// (row)
@@ -110,7 +111,7 @@ impl Assigner {
     pub fn new(isa: Isa) -> Self {
         Self {
             isa,
-            duals: Vec::new(),
+            duals: Duals::default(),
             row_of: Vec::new(),
             column_of: Vec::new(),
             free: Vec::new(),
@@ -167,8 +168,7 @@ impl Assigner {
             let (minima, rows) = (&mut self.minima[..], &mut self.minima_rows[..]);
             self.isa.run(ColumnMinima { row, sign: costs.sign, index: index as u32, minima, rows });
         }
-        self.duals.clear();
-        self.duals.extend(self.minima.iter().copied().map(f64::from));
+        self.duals.set(self.minima.iter().copied().map(f64::from));
         // How many columns have their smallest cost in a row.
         let counts = &mut self.later;
         counts.clear();
@@ -190,7 +190,8 @@ impl Assigner {
             if self.later[row] == 1 {
                 let column = self.column_of[row] as usize;
                 let two = self.lists.two_smallest(costs, row, &self.duals, &self.row_of);
-                self.duals[column] -= if two.column == column { two.second } else { two.smallest };
+                let other = if two.column == column { two.second } else { two.smallest };
+                self.duals.lower(column, self.duals.exact[column] - other);
             }
         }
         Ok(())
@@ -201,9 +202,8 @@ impl Assigner {
         let sign = f64::from(costs.sign);
         // Only differences matter, and small numbers are rounded least.
         let dearest = start.iter().fold(f64::NEG_INFINITY, |dearest, dual| dearest.max(sign * dual));
-        self.duals.clear();
-        self.duals.extend(start.iter().map(|dual| sign * dual - dearest));
-        let spread = self.duals.iter().fold(0.0, |spread, dual| f64::max(spread, -dual));
+        self.duals.set(start.iter().map(|dual| sign * dual - dearest));
+        let spread = self.duals.exact.iter().fold(0.0, |spread, dual| f64::max(spread, -dual));
         let mut largest = 0.0f32;
         for index in 0..costs.n {
             largest = largest.max(self.check_row(costs.row(index), index)?);
@@ -254,11 +254,11 @@ impl Assigner {
                     }
                     steps -= 1;
                     let two = self.lists.two_smallest(costs, row as usize, &self.duals, &self.row_of);
-                    let dual = &mut self.duals[two.column];
-                    let lowered = *dual - (two.second - two.smallest);
+                    let dual = self.duals.exact[two.column];
+                    let lowered = dual - (two.second - two.smallest);
                     let owner = self.row_of[two.column];
-                    if lowered < *dual {
-                        *dual = lowered;
+                    if lowered < dual {
+                        self.duals.lower(two.column, lowered);
                     } else if owner != NONE {
                         self.later.push(row);
                         continue;
@@ -284,8 +284,8 @@ impl Assigner {
         Assignment {
             columns: self.column_of.clone(),
             value: sign * chosen().map(|(_, cost)| cost).sum::<f64>(),
-            row_duals: chosen().map(|(column, cost)| sign * (cost - self.duals[column])).collect(),
-            column_duals: self.duals.iter().map(|dual| sign * dual).collect(),
+            row_duals: chosen().map(|(column, cost)| sign * (cost - self.duals.exact[column])).collect(),
+            column_duals: self.duals.exact.iter().map(|dual| sign * dual).collect(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Shortest augmenting paths: Dijkstra's search from a free row to a free column, along reduced costs.
 
-use super::shortlist::Costs;
+use super::duals::Costs;
+use super::duals::Duals;
+use super::shortlist::MANY;
 use super::shortlist::NONE;
 use super::shortlist::Shortlists;
 use crate::kernels::assignment::Relax;
@@ -66,7 +68,7 @@ pub(super) struct Search {
 #[derive(Debug)]
 pub(super) struct State<'a> {
     pub costs: Costs<'a>,
-    pub duals: &'a mut [f64],
+    pub duals: &'a mut Duals,
     pub row_of: &'a mut [u32],
     pub column_of: &'a mut [u32],
     pub lists: &'a mut Shortlists,
@@ -85,19 +87,8 @@ impl Search {
 
     /// Gives `start`, a free row, a column, so that reduced costs stay at least zero and zero where assigned.
     pub(super) fn augment(&mut self, state: &mut State<'_>, start: usize) {
-        // Whatever its dual, the nearest column is the same.
-        self.offsets[start] = 0.0;
-        if state.lists.are_used() {
-            self.search_lists(state, start);
-        } else {
-            self.search_rows(state, start);
-        }
-        self.finish(state, start);
-    }
-
-    /// Finds the nearest free column by lists, or goes on without them if they are no help.
-    fn search_lists(&mut self, state: &mut State<'_>, start: usize) {
         self.end_distance = f64::INFINITY;
+        // Whatever its dual, the nearest column is the same.
         self.visit(state, start, 0.0);
         let mut looks = 0;
         while let Some(event) = self.events.pop() {
@@ -117,7 +108,7 @@ impl Search {
                     self.distances[column] = f64::NEG_INFINITY;
                     self.settled.push((column as u32, event.distance));
                     let row = state.row_of[column] as usize;
-                    let dual = state.costs.at(row, column) - state.duals[column];
+                    let dual = state.costs.at(row, column) - state.duals.exact[column];
                     self.visit(state, row, event.distance - dual);
                 }
                 What::Beyond(row) => {
@@ -126,20 +117,18 @@ impl Search {
                 }
             }
         }
+        self.finish(state, start);
     }
 
     /// Reaches columns from a row, by its list.
     fn visit(&mut self, state: &mut State<'_>, row: usize, offset: f64) {
         self.offsets[row] = offset;
         if state.lists.list(row).is_empty() {
-            state.lists.make(state.costs, row, state.duals);
+            state.lists.make(state.costs, row, state.duals, MANY);
         }
         for candidate in state.lists.list(row) {
-            if offset + candidate.floor >= self.end_distance {
-                break;
-            }
             let column = candidate.column as usize;
-            let distance = offset + (f64::from(candidate.cost) - state.duals[column]);
+            let distance = offset + (f64::from(candidate.cost) - state.duals.exact[column]);
             self.reach(state.row_of, row, column, distance);
         }
         let distance = offset + state.lists.bound(row);
@@ -171,7 +160,7 @@ impl Search {
     fn look_beyond(&mut self, state: &mut State<'_>, row: usize) {
         let bound = state.lists.bound(row);
         let offset = self.offsets[row];
-        state.lists.make(state.costs, row, state.duals);
+        state.lists.make(state.costs, row, state.duals, MANY);
         if state.lists.bound(row) > bound {
             self.visit(state, row, offset);
             return;
@@ -180,13 +169,14 @@ impl Search {
         let (costs, row_of, duals) = (state.costs, &*state.row_of, &*state.duals);
         let mut free = std::mem::take(&mut self.free);
         free.retain(|column| row_of[*column as usize] == NONE);
-        let distance = |column: usize| offset + (costs.at(row, column) - duals[column]);
+        let distance = |column: usize| offset + (costs.at(row, column) - duals.exact[column]);
         for column in &free {
             self.reach(row_of, row, *column as usize, distance(*column as usize));
         }
         self.free = free;
-        let limit = self.end_distance - offset;
-        state.lists.below(costs.n, limit, |column| self.reach(row_of, row, column, distance(column)));
+        for column in state.lists.below(costs, row, duals, self.end_distance - offset) {
+            self.reach(row_of, row, *column as usize, distance(*column as usize));
+        }
     }
 
     /// Finds the nearest free column by scans of whole rows, from wherever a search by lists has come.
@@ -208,7 +198,7 @@ impl Search {
             self.distances[column] = f64::NEG_INFINITY;
             self.settled.push((column as u32, distance));
             let row = state.row_of[column] as usize;
-            self.offsets[row] = distance - (state.costs.at(row, column) - state.duals[column]);
+            self.offsets[row] = distance - (state.costs.at(row, column) - state.duals.exact[column]);
             nearest = self.relax(state, row);
         }
         (self.end, self.end_distance) = (nearest.0 as u32, nearest.1);
@@ -218,7 +208,7 @@ impl Search {
 
     /// Reaches all columns from a row; the nearest that is not settled, and its distance.
     fn relax(&mut self, state: &State<'_>, row: usize) -> (usize, f64) {
-        let (costs, duals, offset) = (state.costs, &*state.duals, self.offsets[row]);
+        let (costs, duals, offset) = (state.costs, &state.duals.exact[..], self.offsets[row]);
         let (distances, before) = (&mut self.distances[..], &mut self.before[..]);
         let (row, index) = (costs.row(row), row as u32);
         state.lists.isa().run(Relax { row, sign: costs.sign, index, duals, offset, distances, before })
@@ -228,7 +218,8 @@ impl Search {
     fn finish(&mut self, state: &mut State<'_>, start: usize) {
         assert!(self.end_distance < f64::INFINITY, "a free row reaches every column");
         for (column, distance) in self.settled.drain(..) {
-            state.duals[column as usize] -= self.end_distance - distance;
+            let column = column as usize;
+            state.duals.lower(column, state.duals.exact[column] - (self.end_distance - distance));
         }
         let mut column = self.end;
         loop {

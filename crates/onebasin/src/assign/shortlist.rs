@@ -4,46 +4,35 @@
 //! beyond its list therefore stay above the bound that they had when the list was made: whatever is found below the
 //! bound in the list is the smallest of the row, without a look at the row.
 
+use super::duals::Costs;
+use super::duals::Duals;
 use crate::kernels::Isa;
-use crate::kernels::assignment;
-use crate::kernels::assignment::FindTwoSmallest;
-use crate::kernels::assignment::GroupMinima;
-use crate::kernels::assignment::TwoSmallest;
+use crate::kernels::assignment::AtLeast;
+use crate::kernels::assignment::Threshold;
 
-/// Columns in a list.
-const LENGTH: usize = 24;
-/// Fewer columns are scanned faster than a list is made and kept.
-const WORTH_A_LIST: usize = 256;
+/// The most columns in a list.
+const LENGTH: usize = 32;
+
+/// How many columns are in a list at least: of a row that needs its two best, and of one that a search has looked beyond.
+const FEW: usize = 4;
+pub(super) const MANY: usize = 8;
 
 /// Marks a row or column without a partner.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The matrix, seen as one to minimise.
+/// The smallest reduced cost of a row, where it is, and the second smallest.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Costs<'a> {
-    /// (row, column)
-    pub values: &'a [f32],
-    pub n: usize,
-    /// −1 to maximise.
-    pub sign: f32,
-}
-
-impl<'a> Costs<'a> {
-    pub(super) fn row(&self, row: usize) -> &'a [f32] {
-        &self.values[row * self.n..][..self.n]
-    }
-
-    pub(super) fn at(&self, row: usize, column: usize) -> f64 {
-        f64::from(self.sign * self.values[row * self.n + column])
-    }
+pub(super) struct TwoSmallest {
+    pub column: usize,
+    pub smallest: f64,
+    /// Infinite if there is only one column.
+    pub second: f64,
 }
 
 /// One column of a list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Candidate {
-    /// The reduced cost when the list was made: it is not smaller now.
-    pub floor: f64,
-    /// The cost, negated to maximise.
+    /// Negated to maximise.
     pub cost: f32,
     pub column: u32,
 }
@@ -52,22 +41,18 @@ pub(super) struct Candidate {
 #[derive(Debug)]
 pub(super) struct Shortlists {
     isa: Isa,
-    /// (row, `LENGTH`), the smallest floor first.
+    /// (row, `LENGTH`)
     candidates: Vec<Candidate>,
     /// How many there are of each row.
     lengths: Vec<u32>,
     /// No column beyond the list has a smaller reduced cost: (row)
     bounds: Vec<f64>,
-    /// Of the row scanned last: (group)
-    minima: Vec<f64>,
-    sorted: Vec<f64>,
-    found: Vec<Candidate>,
+    found: Vec<u32>,
 }
 
 impl Shortlists {
     pub(super) fn new(isa: Isa) -> Self {
-        let (candidates, lengths, bounds) = (Vec::new(), Vec::new(), Vec::new());
-        Self { isa, candidates, lengths, bounds, minima: Vec::new(), sorted: Vec::new(), found: Vec::new() }
+        Self { isa, candidates: Vec::new(), lengths: Vec::new(), bounds: Vec::new(), found: Vec::new() }
     }
 
     pub(super) fn isa(&self) -> Isa {
@@ -76,18 +61,11 @@ impl Shortlists {
 
     /// Forgets all lists.
     pub(super) fn reset(&mut self, n: usize) {
-        self.candidates
-            .resize(if n < WORTH_A_LIST { 0 } else { n * LENGTH }, Candidate { floor: 0.0, cost: 0.0, column: 0 });
+        self.candidates.resize(n * LENGTH, Candidate::default());
         self.lengths.clear();
         self.lengths.resize(n, 0);
         self.bounds.clear();
         self.bounds.resize(n, f64::NEG_INFINITY);
-        self.minima.resize(assignment::groups(n), 0.0);
-    }
-
-    /// Whether lists are worth while for this many rows.
-    pub(super) fn are_used(&self) -> bool {
-        self.bounds.len() >= WORTH_A_LIST
     }
 
     pub(super) fn list(&self, row: usize) -> &[Candidate] {
@@ -98,95 +76,67 @@ impl Shortlists {
         self.bounds[row]
     }
 
-    /// Makes the list of a row anew, and leaves the minima of its groups behind.
-    pub(super) fn make(&mut self, costs: Costs<'_>, row: usize, duals: &[f64]) {
-        let values = costs.row(row);
-        let minima = &mut self.minima[..];
-        self.isa.run(GroupMinima { row: values, sign: costs.sign, duals, minima });
-        // At least LENGTH columns are not above the LENGTH-th smallest minimum, and not many more.
-        let mut limit = f64::INFINITY;
-        if minima.len() > LENGTH {
-            self.sorted.clear();
-            self.sorted.extend_from_slice(minima);
-            limit = *self.sorted.select_nth_unstable_by(LENGTH - 1, f64::total_cmp).1;
-        }
+    /// Makes the list of a row anew.
+    pub(super) fn make(&mut self, costs: Costs<'_>, row: usize, duals: &Duals, groups: usize) {
+        let gains = duals.gains(costs, row);
+        let threshold = self.isa.run(Threshold { gains, groups });
+        // So much lower that those above it are surely not beyond the bound.
+        let (threshold, bound) = duals.bound_below(threshold);
         let found = &mut self.found;
         found.clear();
-        let mut collect = |group: usize| {
-            for column in assignment::columns_of(group, costs.n) {
-                let cost = costs.sign * values[column];
-                let floor = f64::from(cost) - duals[column];
-                if floor <= limit {
-                    found.push(Candidate { floor, cost, column: column as u32 });
-                }
-            }
-            found.len()
-        };
-        let mut count = 0;
-        for (group, minimum) in minima.iter().enumerate() {
-            if *minimum < limit {
-                count = collect(group);
-            }
+        self.isa.run(AtLeast { gains, threshold, found });
+        self.bounds[row] = if found.len() == costs.n { f64::INFINITY } else { bound };
+        if found.len() > LENGTH {
+            // Equal costs are taken from the diagonal on: else all rows would crowd into the same columns.
+            let place = |column: u32| {
+                let column = column as usize;
+                (costs.at(row, column) - duals.exact[column], (column + costs.n - row) % costs.n)
+            };
+            let (_, next, _) = found.select_nth_unstable_by(LENGTH, |a, b| {
+                let (a, b) = (place(*a), place(*b));
+                a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+            });
+            self.bounds[row] = self.bounds[row].min(place(*next).0);
+            found.truncate(LENGTH);
         }
-        // Equal costs are taken from the diagonal on: else all rows would crowd into the same columns.
-        let first = row % minima.len();
-        for group in (first..minima.len()).chain(0..first) {
-            if count >= LENGTH {
-                break;
-            }
-            if minima[group] == limit {
-                count = collect(group);
-            }
-        }
-        let from_diagonal = |column: u32| (column as usize + costs.n - row) % costs.n;
-        found.sort_unstable_by(|a, b| {
-            a.floor.total_cmp(&b.floor).then_with(|| from_diagonal(a.column).cmp(&from_diagonal(b.column)))
-        });
-        self.bounds[row] = found.get(LENGTH).map_or(limit, |next| next.floor);
-        found.truncate(LENGTH);
         self.lengths[row] = found.len() as u32;
-        self.candidates[row * LENGTH..][..found.len()].copy_from_slice(found);
+        let values = costs.row(row);
+        for (candidate, column) in self.candidates[row * LENGTH..].iter_mut().zip(found) {
+            *candidate = Candidate { cost: costs.sign * values[*column as usize], column: *column };
+        }
     }
 
-    /// Calls `take` with the columns of a row whose reduced cost may lie below `limit`. The row was scanned last.
-    pub(super) fn below(&self, n: usize, limit: f64, mut take: impl FnMut(usize)) {
-        for (group, minimum) in self.minima.iter().enumerate() {
-            if *minimum < limit {
-                assignment::columns_of(group, n).for_each(&mut take);
-            }
-        }
+    /// All columns of a row whose reduced cost may lie below `limit`.
+    pub(super) fn below(&mut self, costs: Costs<'_>, row: usize, duals: &Duals, limit: f64) -> &[u32] {
+        self.found.clear();
+        let (gains, threshold, found) = (duals.gains(costs, row), duals.threshold(limit), &mut self.found);
+        self.isa.run(AtLeast { gains, threshold, found });
+        &self.found
     }
 
     /// The smallest reduced costs of a row; of several smallest, one whose column is free, if the list has such.
-    pub(super) fn two_smallest(&mut self, costs: Costs<'_>, row: usize, duals: &[f64], row_of: &[u32]) -> TwoSmallest {
-        if !self.are_used() {
-            return self.two_in_row(costs, row, duals);
-        }
+    pub(super) fn two_smallest(&mut self, costs: Costs<'_>, row: usize, duals: &Duals, row_of: &[u32]) -> TwoSmallest {
         let two = self.two_in_list(row, duals, row_of);
-        if two.second <= self.bounds[row] && self.lengths[row] > 0 {
+        if two.second <= self.bounds[row] {
             return two;
         }
-        self.make(costs, row, duals);
+        self.make(costs, row, duals, FEW);
         self.two_in_list(row, duals, row_of)
     }
 
-    /// The same by a scan of the row.
-    fn two_in_row(&self, costs: Costs<'_>, row: usize, duals: &[f64]) -> TwoSmallest {
-        self.isa.run(FindTwoSmallest { row: costs.row(row), sign: costs.sign, duals })
-    }
-
-    fn two_in_list(&self, row: usize, duals: &[f64], row_of: &[u32]) -> TwoSmallest {
-        let mut two = TwoSmallest::none();
+    fn two_in_list(&self, row: usize, duals: &Duals, row_of: &[u32]) -> TwoSmallest {
+        let mut two = TwoSmallest { column: 0, smallest: f64::INFINITY, second: f64::INFINITY };
         for candidate in self.list(row) {
-            if candidate.floor > two.second {
-                break;
-            }
             let column = candidate.column as usize;
-            let reduced = f64::from(candidate.cost) - duals[column];
+            let reduced = f64::from(candidate.cost) - duals.exact[column];
+            if reduced < two.smallest {
+                two = TwoSmallest { column, smallest: reduced, second: two.smallest };
+                continue;
+            }
+            two.second = if reduced < two.second { reduced } else { two.second };
             if reduced == two.smallest && row_of[two.column] != NONE && row_of[column] == NONE {
                 two.column = column;
             }
-            two.take(column, reduced);
         }
         two
     }

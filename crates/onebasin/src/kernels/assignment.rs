@@ -1,130 +1,129 @@
 //! The scans of linear assignment: minima along rows and columns of a matrix of costs.
 
 use super::isa::Kernel;
+use super::lanes::BLOCK;
 use super::lanes::Lanes;
 
-/// Columns in a group of [`GroupMinima`].
-pub const DEPTH: usize = 16;
-/// Groups that a scan fills at once: four vectors of eight f64, since one alone would wait for its own minimum.
-pub const WIDTH: usize = 32;
+/// Where costs and duals meet in f32, both are scaled by this: a dual may be as large as the sum of all costs of its
+/// assignment and more, and must not overflow. A power of two, so that it rounds nothing but what is next to zero.
+pub const SCALE: f32 = 1.0 / 131_072.0;
+/// Vectors that scans take at once, since a maximum alone would wait for the one before.
+const TOGETHER: usize = 4;
+/// Columns that [`Relax`] and [`ColumnMinima`] take at once, in loops that become vectors.
+const WIDTH: usize = 32;
 
-/// How many groups the columns of a row make.
-pub fn groups(columns: usize) -> usize {
-    columns.div_ceil(WIDTH * DEPTH) * WIDTH
+/// The scaled v − sign · c of a row's columns, to f32: large where the column is good for the row.
+#[derive(Clone, Copy, Debug)]
+pub struct Gains<'a> {
+    row: &'a [f32],
+    factor: f32,
+    duals: &'a [f32],
 }
 
-/// The columns of a group: every `WIDTH`-th of a stretch, so that a vector holds neighbours and no minimum crosses lanes.
-pub fn columns_of(group: usize, columns: usize) -> impl Iterator<Item = usize> {
-    let first = group / WIDTH * (WIDTH * DEPTH) + group % WIDTH;
-    (first..columns).step_by(WIDTH).take(DEPTH)
+impl<'a> Gains<'a> {
+    /// `row`: c. `sign`: 1, or −1 to maximise. `duals`: scaled v, and −∞ to the next multiple of [`BLOCK`].
+    pub fn new(row: &'a [f32], sign: f32, duals: &'a [f32]) -> Self {
+        assert_eq!(duals.len(), row.len().next_multiple_of(BLOCK), "one dual for each column, and the padding");
+        Self { row, factor: -sign * SCALE, duals }
+    }
+
+    /// Those of the columns from `column` on, −∞ behind the last.
+    ///
+    /// # Safety
+    /// `column` is a multiple of the lanes, and there is such a column.
+    #[inline(always)]
+    unsafe fn at<V: Lanes>(&self, column: usize) -> V {
+        let rest = self.row.len() - column;
+        // SAFETY: as many costs are read as there are, and duals are padded to whole vectors.
+        unsafe {
+            let from = self.row.as_ptr().add(column);
+            let costs = if rest < V::LANES { V::load_part(from, rest) } else { V::load(from) };
+            costs.mul_add(V::splat(self.factor), V::load(self.duals.as_ptr().add(column)))
+        }
+    }
 }
 
-/// The smallest reduced cost, sign · c − v, in each group of a row's columns; infinite where a group is empty.
+/// A gain that a few columns have or exceed: the worst of some groups' best.
 #[derive(Debug)]
-pub struct GroupMinima<'a> {
-    /// c: (column)
-    pub row: &'a [f32],
-    /// 1, or −1 for the minima of −c.
-    pub sign: f32,
-    /// v: (column)
-    pub duals: &'a [f64],
-    /// (group)
-    pub minima: &'a mut [f64],
+pub struct Threshold<'a> {
+    /// Of all columns.
+    pub gains: Gains<'a>,
+    /// How many groups, a power of two up to [`BLOCK`]. Columns are together whose numbers agree modulo this, and on
+    /// independent costs about two or three times as many columns have the gain.
+    pub groups: usize,
 }
 
-impl Kernel for GroupMinima<'_> {
+impl Kernel for Threshold<'_> {
+    type Output = f32;
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> f32 {
+        let mut lanes = [f32::NEG_INFINITY; TOGETHER * BLOCK];
+        // SAFETY: this runs on the vector's instruction set, reads columns that there are, and writes into `lanes`.
+        unsafe {
+            let mut best = [V::splat(f32::NEG_INFINITY); TOGETHER];
+            for first in (0..self.gains.row.len()).step_by(TOGETHER * V::LANES) {
+                for (part, best) in best.iter_mut().enumerate() {
+                    let column = first + part * V::LANES;
+                    if column < self.gains.row.len() {
+                        *best = best.max(self.gains.at(column));
+                    }
+                }
+            }
+            for (part, best) in best.iter().enumerate() {
+                best.store(lanes.as_mut_ptr().add(part * V::LANES));
+            }
+        }
+        let mut best = lanes.as_chunks::<BLOCK>().0.iter().fold([f32::NEG_INFINITY; BLOCK], larger);
+        let mut count = BLOCK;
+        while count > self.groups {
+            count /= 2;
+            for group in 0..count {
+                best[group] = best[group].max(best[group + count]);
+            }
+        }
+        best[..count].iter().fold(f32::INFINITY, |worst, best| worst.min(*best))
+    }
+}
+
+#[inline(always)]
+fn larger(mut a: [f32; BLOCK], b: &[f32; BLOCK]) -> [f32; BLOCK] {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a = if b > a { *b } else { *a };
+    }
+    a
+}
+
+/// Finds the columns whose gain is not below a threshold, in their order.
+#[derive(Debug)]
+pub struct AtLeast<'a> {
+    /// Where to look.
+    pub gains: Gains<'a>,
+    /// Finite.
+    pub threshold: f32,
+    /// Receives the columns behind those that it has.
+    pub found: &'a mut Vec<u32>,
+}
+
+impl Kernel for AtLeast<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let columns = self.row.len();
-        assert_eq!(self.minima.len(), groups(columns));
-        let (rows, row_rest) = self.row.as_chunks::<WIDTH>();
-        let (duals, dual_rest) = self.duals[..columns].as_chunks::<WIDTH>();
-        let stretches = self.minima.as_chunks_mut::<WIDTH>().0;
-        for (stretch, minima) in stretches.iter_mut().enumerate() {
-            let mut least = [f64::INFINITY; WIDTH];
-            let range = stretch * DEPTH..((stretch + 1) * DEPTH).min(rows.len());
-            for (row, duals) in rows[range.clone()].iter().zip(&duals[range]) {
-                for lane in 0..WIDTH {
-                    let reduced = f64::from(self.sign * row[lane]) - duals[lane];
-                    least[lane] = if reduced < least[lane] { reduced } else { least[lane] };
+        assert!(self.threshold.is_finite(), "no column behind the last is found");
+        let columns = self.gains.row.len();
+        // In words of many columns: a branch for every vector would often be mispredicted.
+        for first in (0..columns).step_by(u64::BITS as usize) {
+            let mut word = 0u64;
+            for part in (0..u64::BITS as usize).step_by(V::LANES) {
+                if first + part < columns {
+                    // SAFETY: this runs on the vector's instruction set, and reads columns that there are.
+                    let lanes = unsafe { self.gains.at::<V>(first + part).at_least(V::splat(self.threshold)) };
+                    word |= u64::from(lanes) << part;
                 }
             }
-            *minima = least;
-        }
-        if let Some(last) = stretches.last_mut() {
-            for (lane, (cost, dual)) in row_rest.iter().zip(dual_rest).enumerate() {
-                last[lane] = last[lane].min(f64::from(self.sign * cost) - dual);
+            while word != 0 {
+                self.found.push(first as u32 + word.trailing_zeros());
+                word &= word - 1;
             }
-        }
-    }
-}
-
-/// The smallest reduced cost of a row, where it is, and the second smallest.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TwoSmallest {
-    /// One that has the smallest.
-    pub column: usize,
-    /// The smallest.
-    pub smallest: f64,
-    /// That of any other column; infinite if there is none.
-    pub second: f64,
-}
-
-/// Finds the [`TwoSmallest`] of sign · c − v.
-#[derive(Debug)]
-pub struct FindTwoSmallest<'a> {
-    /// c: (column)
-    pub row: &'a [f32],
-    /// 1, or −1 for the minima of −c.
-    pub sign: f32,
-    /// v: (column)
-    pub duals: &'a [f64],
-}
-
-impl Kernel for FindTwoSmallest<'_> {
-    type Output = TwoSmallest;
-    #[inline(always)]
-    fn run<V: Lanes>(self) -> TwoSmallest {
-        let (rows, row_rest) = self.row.as_chunks::<WIDTH>();
-        let (duals, dual_rest) = self.duals[..self.row.len()].as_chunks::<WIDTH>();
-        let (mut first, mut second) = ([f64::INFINITY; WIDTH], [f64::INFINITY; WIDTH]);
-        let mut chunks = [0u32; WIDTH];
-        for (chunk, (row, duals)) in rows.iter().zip(duals).enumerate() {
-            for lane in 0..WIDTH {
-                let reduced = f64::from(self.sign * row[lane]) - duals[lane];
-                let smaller = reduced < first[lane];
-                let larger = if smaller { first[lane] } else { reduced };
-                second[lane] = if larger < second[lane] { larger } else { second[lane] };
-                first[lane] = if smaller { reduced } else { first[lane] };
-                chunks[lane] = if smaller { chunk as u32 } else { chunks[lane] };
-            }
-        }
-        let mut two = TwoSmallest::none();
-        for lane in 0..WIDTH {
-            two.take(chunks[lane] as usize * WIDTH + lane, first[lane]);
-            two.second = if second[lane] < two.second { second[lane] } else { two.second };
-        }
-        for (lane, (cost, dual)) in row_rest.iter().zip(dual_rest).enumerate() {
-            two.take(rows.len() * WIDTH + lane, f64::from(self.sign * cost) - dual);
-        }
-        two
-    }
-}
-
-impl TwoSmallest {
-    /// Before any column.
-    pub fn none() -> Self {
-        Self { column: 0, smallest: f64::INFINITY, second: f64::INFINITY }
-    }
-
-    /// Takes one more column into account.
-    #[inline(always)]
-    pub fn take(&mut self, column: usize, reduced: f64) {
-        if reduced < self.smallest {
-            *self = Self { column, smallest: reduced, second: self.smallest };
-        } else if reduced < self.second {
-            self.second = reduced;
         }
     }
 }

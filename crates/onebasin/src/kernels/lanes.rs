@@ -52,6 +52,8 @@ pub unsafe trait Lanes: Copy {
     unsafe fn max_or_nan(self, other: Self) -> Self;
     /// `self` where `test > bound`, zero elsewhere and where either is NaN.
     unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self;
+    /// One bit for each lane, set where it is not below `bound` (a NaN is not).
+    unsafe fn at_least(self, bound: Self) -> u32;
     /// Sum of the lanes.
     unsafe fn sum(self) -> f32;
     /// One bit for each lane, set where it is not zero (a NaN is not).
@@ -181,6 +183,10 @@ unsafe impl Lanes for Avx512 {
         Self(x86::_mm512_maskz_mov_ps(mask, self.0))
     }
     #[inline(always)]
+    unsafe fn at_least(self, bound: Self) -> u32 {
+        u32::from(x86::_mm512_cmp_ps_mask::<{ x86::_CMP_GE_OQ }>(self.0, bound.0))
+    }
+    #[inline(always)]
     unsafe fn sum(self) -> f32 {
         x86::_mm512_reduce_add_ps(self.0)
     }
@@ -277,6 +283,10 @@ unsafe impl Lanes for Avx2 {
     #[inline(always)]
     unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
         Self(x86::_mm256_and_ps(self.0, x86::_mm256_cmp_ps::<{ x86::_CMP_GT_OQ }>(test.0, bound.0)))
+    }
+    #[inline(always)]
+    unsafe fn at_least(self, bound: Self) -> u32 {
+        x86::_mm256_movemask_ps(x86::_mm256_cmp_ps::<{ x86::_CMP_GE_OQ }>(self.0, bound.0)) as u32
     }
     #[inline(always)]
     unsafe fn sum(self) -> f32 {
@@ -381,6 +391,10 @@ unsafe impl Lanes for Portable {
     #[inline(always)]
     unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
         Self(std::array::from_fn(|lane| if test.0[lane] > bound.0[lane] { self.0[lane] } else { 0.0 }))
+    }
+    #[inline(always)]
+    unsafe fn at_least(self, bound: Self) -> u32 {
+        (0..4).fold(0, |mask, lane| mask | u32::from(self.0[lane] >= bound.0[lane]) << lane)
     }
     #[inline(always)]
     unsafe fn sum(self) -> f32 {

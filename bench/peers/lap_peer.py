@@ -1,8 +1,13 @@
-"""The lap peer: linear assignment by `lapjv`, in f64, as lapx has it: the package lap itself is not timed."""
+"""The lap peer: linear assignment by its `lapjv`, in f64, from the folder of its own that bench/run installs it into."""
 
-import lap
+import pathlib
+import sys
 
 import assignments
 
 if __name__ == "__main__":
+    # In front of lapx, whose module has the same name.
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / ".lap"))
+    import lap
+
     assignments.serve_solver("lap", lambda costs: lap.lapjv(costs, extend_cost=False, return_cost=False)[0])

@@ -1,6 +1,6 @@
 """The lapx peer: linear assignment by its fastest exact solver of those tried (lapjv, lapjvx, lapjvc, lapjvs), in f32.
 
-The package lap has the same module name and cannot be installed beside it.
+Its module has the name of the package lap's, which its own peer takes from another folder.
 """
 
 import lap

@@ -4,6 +4,7 @@ use crate::commands::Settings;
 use crate::commands::align;
 use crate::commands::arch;
 use crate::commands::data;
+use crate::commands::planted;
 use crate::commands::train;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
@@ -54,6 +55,12 @@ enum Command {
     /// List, download and verify data sets
     #[command(subcommand, after_help = "Example:\n  onebasin data get mnist")]
     Data(DataCommand),
+    /// Solve alignment problems whose solution is known, and say how much of it each solver finds
+    ///
+    /// A network of normal parameters is aligned with a copy of which only a part is kept, the rest is noise, and whose
+    /// units are permuted.
+    #[command(after_help = "Example:\n  onebasin planted experiments/planted.toml --set instances=10")]
+    Planted(PlantedArgs),
     /// Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
     ///
     /// Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole configuration into one
@@ -166,6 +173,22 @@ struct DataArgs {
     /// Folder of the data sets [default: `onebasin` in the platform's folder for data]
     #[arg(long, value_name = "DIR", env = "ONEBASIN_DATA", hide_env_values = true)]
     data: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct PlantedArgs {
+    /// The configuration, such as experiments/planted.toml
+    #[arg(value_name = "CONFIG.toml")]
+    config: PathBuf,
+    /// Change one setting of the configuration; may be given several times
+    #[arg(long = "set", value_name = "A.B=C")]
+    overrides: Vec<String>,
+    /// Number of threads, which does not change the result [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -308,6 +331,9 @@ impl Args {
         match self.command {
             Command::Align(align) => Settings::Align(align.resolve()),
             Command::Arch(preset) => Settings::Arch(preset.resolve()),
+            Command::Planted(PlantedArgs { config, overrides, threads, json }) => {
+                Settings::Planted(planted::Settings { config, overrides, threads, json })
+            }
             Command::Train(train) => Settings::Train(train.resolve()),
             Command::Data(command) => Settings::Data(command.resolve()),
         }

@@ -3,6 +3,7 @@
 pub(crate) mod align;
 pub(crate) mod arch;
 pub(crate) mod data;
+pub(crate) mod planted;
 pub(crate) mod train;
 
 use crate::printer::ExitStatus;
@@ -15,6 +16,8 @@ pub(crate) enum Settings {
     Align(align::Settings),
     /// Describe an architecture.
     Arch(arch::Settings),
+    /// Solve alignment problems whose solution is known.
+    Planted(planted::Settings),
     /// Infer a posterior.
     Train(train::Settings),
     /// List, download or verify data sets.
@@ -26,6 +29,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     match settings {
         Settings::Align(settings) => align::run(settings, printer),
         Settings::Arch(settings) => arch::run(settings, printer),
+        Settings::Planted(settings) => planted::run(settings, printer),
         Settings::Train(settings) => train::run(settings, printer),
         Settings::Data(settings) => data::run(settings, printer),
     }

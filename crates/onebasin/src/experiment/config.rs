@@ -218,7 +218,7 @@ impl TrainConfig {
 }
 
 /// Sets `a.b=c` in a table; `c` is TOML if it can be, a string if not.
-fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
+pub(super) fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
     let unreadable = || Error::Unreadable {
         text: text.to_owned(),
         expected: "a setting to override, such as infer.optimise.rate=1e-3",
@@ -273,6 +273,6 @@ fn fault(whole: &toml::Table) -> Option<toml::de::Error> {
 }
 
 /// What is wrong, and in which setting.
-fn one_line(error: &toml::de::Error) -> String {
+pub(super) fn one_line(error: &toml::de::Error) -> String {
     error.to_string().trim_end().replace('\n', " ")
 }

@@ -1,6 +1,7 @@
 //! From a configuration to results on disk: the only room that knows the whole way.
 
 mod config;
+mod planted;
 mod run;
 mod train;
 
@@ -8,6 +9,8 @@ pub use config::DataConfig;
 pub use config::EvaluateConfig;
 pub use config::LogConfig;
 pub use config::TrainConfig;
+pub use planted::PlantedConfig;
+pub use planted::Recovery;
 pub use run::Files;
 pub use train::Next;
 pub use train::Outcome;

@@ -48,11 +48,20 @@ pub(super) struct Shortlists {
     /// No column beyond the list has a smaller reduced cost: (row)
     bounds: Vec<f64>,
     found: Vec<u32>,
+    /// Reduced costs of what was found, and how far behind the diagonal it is.
+    ranked: Vec<(f64, usize)>,
 }
 
 impl Shortlists {
     pub(super) fn new(isa: Isa) -> Self {
-        Self { isa, candidates: Vec::new(), lengths: Vec::new(), bounds: Vec::new(), found: Vec::new() }
+        Self {
+            isa,
+            candidates: Vec::new(),
+            lengths: Vec::new(),
+            bounds: Vec::new(),
+            found: Vec::new(),
+            ranked: Vec::new(),
+        }
     }
 
     pub(super) fn isa(&self) -> Isa {
@@ -88,16 +97,17 @@ impl Shortlists {
         self.bounds[row] = if found.len() == costs.n { f64::INFINITY } else { bound };
         if found.len() > LENGTH {
             // Equal costs are taken from the diagonal on: else all rows would crowd into the same columns.
-            let place = |column: u32| {
-                let column = column as usize;
-                (costs.at(row, column) - duals.exact[column], (column + costs.n - row) % costs.n)
-            };
-            let (_, next, _) = found.select_nth_unstable_by(LENGTH, |a, b| {
-                let (a, b) = (place(*a), place(*b));
-                a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
-            });
-            self.bounds[row] = self.bounds[row].min(place(*next).0);
-            found.truncate(LENGTH);
+            let n = costs.n;
+            self.ranked.clear();
+            self.ranked.extend(found.iter().map(|column| {
+                let column = *column as usize;
+                (costs.at(row, column) - duals.exact[column], (column + n - row) % n)
+            }));
+            let by_both = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+            let (best, next, _) = self.ranked.select_nth_unstable_by(LENGTH, by_both);
+            self.bounds[row] = self.bounds[row].min(next.0);
+            found.clear();
+            found.extend(best.iter().map(|(_, place)| ((place + row) % n) as u32));
         }
         self.lengths[row] = found.len() as u32;
         let values = costs.row(row);

@@ -102,16 +102,19 @@ impl<'a> Costs<'a> {
     /// Turns the costs with nothing known into those of an upper bound.
     ///
     /// Of a tensor with two groups, each has half: what the means over the units of the other contribute, and the
-    /// product of the norms of what is left, which by Cauchy and Schwarz is not exceeded whatever the other does.
+    /// product of the norms of what is left, feature by feature, which by Cauchy and Schwarz is not exceeded whatever the other does.
     pub(super) fn relax(&mut self) {
         for group in 0..self.objective.groups() {
             for &view in self.objective.views(group).iter().filter(|view| view.other.is_some()) {
                 self.add_means(group, view, -0.5);
-                let [fixed, moved] = self.marginals.of(view.patch, view.axis).map(|marginal| &marginal.norms);
-                let moved: Vec<f32> = moved.iter().map(|norm| norm.sqrt() as f32).collect();
-                for (row, norm) in self.matrices[group].chunks_exact_mut(moved.len()).zip(fixed) {
-                    let half = 0.5 * norm.sqrt() as f32;
-                    row.iter_mut().zip(&moved).for_each(|(entry, norm)| *entry += half * norm);
+                let size = self.objective.size(group);
+                let [fixed, moved] = self.marginals.of(view.patch, view.axis).map(|side| side.norms.chunks_exact(size));
+                for (fixed, moved) in fixed.zip(moved) {
+                    let moved: Vec<f32> = moved.iter().map(|norm| norm.sqrt() as f32).collect();
+                    for (row, norm) in self.matrices[group].chunks_exact_mut(size).zip(fixed) {
+                        let half = 0.5 * norm.sqrt() as f32;
+                        row.iter_mut().zip(&moved).for_each(|(entry, norm)| *entry += half * norm);
+                    }
                 }
             }
         }

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 pub(super) struct Marginal {
     /// The means over the units of the other axis: (features, rest, units).
     pub(super) means: Vec<f32>,
-    /// Of each unit, the squared norm of what is left without them.
+    /// Of each unit, the squared norm of what is left without them: (features, units).
     pub(super) norms: Vec<f64>,
 }
 
@@ -55,10 +55,11 @@ fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
     let [(first, far), (second, near)] = patch.axes[..] else { unreachable!("only for patches with two axes") };
     let isa = Isa::detect();
     let sizes = [objective.size(first), objective.size(second)];
-    let mut marginals = sizes.map(|size| Marginal { means: Vec::new(), norms: vec![0.0; size] });
+    let mut marginals = [Marginal::default(), Marginal::default()];
     let mut row = vec![0.0; if near == 1 { 0 } else { sizes[1] }];
     for Feature { fixed: stays, moved } in objective.features() {
         let values = if fixed { stays } else { moved };
+        let mut norms = sizes.map(|size| vec![0.0; size]);
         for at in &patch.rest {
             let from = &values[patch.base + at..];
             let pivot = from[0];
@@ -77,15 +78,17 @@ fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
                     isa.run(marginals::Marginals { from: &row, stride: row.len(), pivot, rows, columns });
                 }
             }
-            for ((marginal, [sums, squares]), others) in
-                marginals.iter_mut().zip([rows, columns]).zip([sizes[1], sizes[0]])
-            {
-                let others = others as f64;
-                marginal.means.extend(sums.iter().map(|sum| (f64::from(*sum) / others + f64::from(pivot)) as f32));
-                for ((norm, sum), square) in marginal.norms.iter_mut().zip(sums).zip(squares) {
+            for (axis, [sums, squares]) in [rows, columns].into_iter().enumerate() {
+                let others = sizes[1 - axis] as f64;
+                let means = sums.iter().map(|sum| (f64::from(*sum) / others + f64::from(pivot)) as f32);
+                marginals[axis].means.extend(means);
+                for ((norm, sum), square) in norms[axis].iter_mut().zip(sums).zip(squares) {
                     *norm += (f64::from(square) - f64::from(sum).powi(2) / others).max(0.0);
                 }
             }
+        }
+        for (marginal, norms) in marginals.iter_mut().zip(norms) {
+            marginal.norms.extend(norms);
         }
     }
     marginals

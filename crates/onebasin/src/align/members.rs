@@ -1,5 +1,6 @@
 //! Many posteriors that are read one at a time, from memory or from disk.
 
+use super::objective::check_finite;
 use crate::error::Error;
 use crate::error::Result;
 use crate::params::Params;
@@ -62,10 +63,13 @@ impl Members for Points<'_> {
     }
 }
 
-/// Reads a member that must be of the network of a spec.
+/// Reads a member that must be of the network of a spec, and all numbers.
 pub(super) fn read<'a>(spec: &Spec, members: &'a (impl Members + ?Sized), index: usize) -> Result<Cow<'a, Gaussian>> {
     let member = members.read(index)?;
     spec.layout().check_same(member.mean().layout())?;
+    for params in [member.mean(), member.std()] {
+        check_finite(spec.layout(), params.values())?;
+    }
     Ok(member)
 }
 

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::kernels::Isa;
 use crate::kernels::Team;
 use crate::kernels::marginals::PermutedProduct;
+use crate::params::Layout;
 use crate::symmetry::Patch;
 use crate::symmetry::Permutation;
 use crate::symmetry::Spec;
@@ -113,15 +114,8 @@ impl<'a> Objective<'a> {
 
     /// Says which value is not finite; looked for only when a result is not, since it means reading everything.
     pub(super) fn check_finite(&self) -> Result<()> {
-        for side in self.features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]) {
-            if let Some(at) = side.iter().position(|value| !value.is_finite()) {
-                let tensors = self.spec.layout().tensors();
-                let tensor =
-                    tensors.iter().find(|tensor| tensor.range().contains(&at)).expect("every value is in a tensor");
-                return Err(Error::Diverged { tensor: tensor.name().to_owned(), value: side[at].to_string() });
-            }
-        }
-        Ok(())
+        let sides = self.features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]);
+        sides.into_iter().try_for_each(|values| check_finite(self.spec.layout(), values))
     }
 
     /// The spec whose permutations are sought.
@@ -246,6 +240,14 @@ impl<'a> Objective<'a> {
         }
         gain
     }
+}
+
+/// Says which value of which tensor is not finite.
+pub(super) fn check_finite(layout: &Layout, values: &[f32]) -> Result<()> {
+    let Some(at) = values.iter().position(|value| !value.is_finite()) else { return Ok(()) };
+    let tensor =
+        layout.tensors().iter().find(|tensor| tensor.range().contains(&at)).expect("every value is in a tensor");
+    Err(Error::Diverged { tensor: tensor.name().to_owned(), value: values[at].to_string() })
 }
 
 fn product(a: f32, b: f32) -> f64 {

@@ -118,6 +118,7 @@ fn samples_on_disk_are_relabelled_like_those_in_memory_by_any_number_of_threads(
         standardisation: Standardisation { scaling: Scaling::Unit, scale: vec![1.0], shift: vec![0.0] },
         seed: 0,
         config: serde_json::Value::Null,
+        aligned: None,
     };
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("posterior.safetensors");

@@ -75,15 +75,15 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct AlignArgs {
-    /// Two posteriors or more: files, or folders of runs
-    #[arg(value_name = "POSTERIOR", required = true, num_args = 2..)]
+    /// Posteriors: files, or folders of runs
+    #[arg(value_name = "POSTERIOR", required = true, num_args = 1..)]
     posteriors: Vec<PathBuf>,
     /// The folder that is written
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// What all are aligned with
+    /// What all are aligned with: the first, the mean of all others in turn, or a common order sought for all at once
     #[arg(long, value_name = "NAME", default_value = "first")]
-    #[arg(value_parser = named::<align::To>(&["first"]))]
+    #[arg(value_parser = named::<align::To>(&["first", "mean", "universe"]))]
     to: align::To,
     /// What makes two units alike: mean weights, these and their standard deviations, or divergences
     #[arg(long, value_name = "NAME", default_value = "w2")]
@@ -464,7 +464,7 @@ mod tests {
             ("channel", &["mean", "w2", "kl", "jeffreys"][..]),
             ("solver", &["descent", "forward", "frank-wolfe", "best"]),
             ("start", &["identity", "random"]),
-            ("to", &["first"]),
+            ("to", &["first", "mean", "universe"]),
         ] {
             for name in names {
                 let line = format!("onebasin align a b -o c --{option} {name}");

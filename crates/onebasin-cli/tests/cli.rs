@@ -135,21 +135,22 @@ fn help_of_align() {
 
         Exit codes: 0 aligned, 1 a network's function has changed by more than rounding, 2 wrong input.
 
-        Usage: onebasin align [OPTIONS] --output <DIR> <POSTERIOR> <POSTERIOR>...
+        Usage: onebasin align [OPTIONS] --output <DIR> <POSTERIOR>...
 
         Arguments:
-          <POSTERIOR> <POSTERIOR>...
-                  Two posteriors or more: files, or folders of runs
+          <POSTERIOR>...
+                  Posteriors: files, or folders of runs
 
         Options:
           -o, --output <DIR>
                   The folder that is written
 
               --to <NAME>
-                  What all are aligned with
+                  What all are aligned with: the first, the mean of all others in turn, or a common order
+                  sought for all at once
 
                   [default: first]
-                  [possible values: first]
+                  [possible values: first, mean, universe]
 
               --channel <NAME>
                   What makes two units alike: mean weights, these and their standard deviations, or

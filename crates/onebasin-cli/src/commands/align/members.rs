@@ -5,7 +5,8 @@ use anyhow::bail;
 use onebasin::arch::Arch;
 use onebasin::error::Error;
 use onebasin::infer::Prior;
-use onebasin::posterior::Gaussian;
+use onebasin::params::Params;
+use onebasin::store::Provenance;
 use onebasin::store::StoredPosterior;
 use onebasin::symmetry::Spec;
 use onebasin::symmetry::distance_from_prior;
@@ -17,51 +18,64 @@ use std::path::PathBuf;
 /// The file that a run leaves.
 const POSTERIOR: &str = "posterior.safetensors";
 
-/// A posterior and what it is called.
-#[derive(Debug)]
-pub(super) struct Member {
+/// A posterior's file and what it is called.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
     /// Unlike that of all others.
     pub(super) name: String,
-    /// The file, as it was typed but for the name of the file in the folder of a run.
+    /// As it was typed, but for the name of the file in the folder of a run.
     pub(super) file: PathBuf,
-    /// As it is in the file.
-    pub(super) stored: StoredPosterior,
-    /// As it is in the file; its moments, if it has samples.
-    pub(super) gaussian: Gaussian,
 }
 
-/// Reads all; each must be whole, finite and of the first one's architecture.
-pub(super) fn read(paths: &[PathBuf], output: &Path) -> anyhow::Result<Vec<Member>> {
-    let mut members: Vec<Member> = Vec::with_capacity(paths.len());
+/// Finds all files, none of which may lie in the folder that is written.
+pub(super) fn find(paths: &[PathBuf], output: &Path) -> anyhow::Result<Vec<Source>> {
+    let mut sources: Vec<Source> = Vec::with_capacity(paths.len());
     for path in paths {
-        let file = find(path)?;
+        let file = file_of(path)?;
         let whole = file.canonicalize().with_context(|| file.display().to_string())?;
         if output.canonicalize().is_ok_and(|output| whole.starts_with(output)) {
             bail!("{} lies in the folder {} that is to be written", file.display(), output.display());
         }
-        let stored = StoredPosterior::read(&file)?;
-        if let Some(first) = members.first() {
-            check_architecture(first, &file, &stored)?;
-        }
-        let gaussian = stored.posterior.gaussian().into_owned();
-        check_finite(&gaussian).with_context(|| file.display().to_string())?;
-        members.push(Member { name: unlike(&members, &name(&whole)), file, stored, gaussian });
+        sources.push(Source { name: unlike(&sources, &name(&whole)), file });
     }
-    Ok(members)
+    Ok(sources)
 }
 
-impl Member {
-    /// Which units, (group, unit), are nearer to the prior of the run than `threshold`.
-    pub(super) fn at_prior(&self, arch: &Arch, spec: &Spec, threshold: f64) -> anyhow::Result<Vec<Vec<bool>>> {
-        let prior = serde_json::from_value::<Prior>(self.stored.provenance.config["prior"].clone());
-        let prior = prior.with_context(|| format!("{}: its provenance has no prior", self.file.display()))?;
-        let (mean, std) = (self.gaussian.mean(), self.gaussian.std());
-        Ok(units_at_prior(&distance_from_prior(spec, mean, std, &prior.variances(arch))?, threshold))
+/// Reads all; each must be whole, finite and of the first one's architecture.
+pub(super) fn read(sources: &[Source]) -> anyhow::Result<Vec<StoredPosterior>> {
+    let mut all: Vec<StoredPosterior> = Vec::with_capacity(sources.len());
+    for source in sources {
+        let stored = StoredPosterior::read(&source.file)?;
+        if let Some(first) = all.first() {
+            check_architecture([&sources[0], source], [&first.provenance, &stored.provenance])?;
+        }
+        let gaussian = stored.posterior.gaussian();
+        for params in [gaussian.mean(), gaussian.std()] {
+            check_finite(params).with_context(|| source.file.display().to_string())?;
+        }
+        drop(gaussian);
+        all.push(stored);
     }
+    Ok(all)
+}
+
+/// Which units of a posterior, (group, unit), are nearer to the prior of its run than `threshold`.
+pub(super) fn at_prior(
+    source: &Source,
+    stored: &StoredPosterior,
+    arch: &Arch,
+    spec: &Spec,
+    threshold: f64,
+) -> anyhow::Result<Vec<Vec<bool>>> {
+    let prior = serde_json::from_value::<Prior>(stored.provenance.config["prior"].clone());
+    let prior = prior.with_context(|| format!("{}: its provenance has no prior", source.file.display()))?;
+    let gaussian = stored.posterior.gaussian();
+    let distances = distance_from_prior(spec, gaussian.mean(), gaussian.std(), &prior.variances(arch))?;
+    Ok(units_at_prior(&distances, threshold))
 }
 
 /// The file of the posterior that a path leads to.
-fn find(path: &Path) -> anyhow::Result<PathBuf> {
+fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.is_dir() {
         return Ok(path.to_owned());
     }
@@ -81,16 +95,16 @@ fn name(whole: &Path) -> String {
 }
 
 /// The name, with a number behind it if others have it already.
-fn unlike(members: &[Member], name: &str) -> String {
+fn unlike(sources: &[Source], name: &str) -> String {
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
-    names.find(|name| members.iter().all(|member| member.name != *name)).expect("there are enough numbers")
+    names.find(|name| sources.iter().all(|source| source.name != *name)).expect("there are enough numbers")
 }
 
 /// Says in which setting two architectures differ.
-fn check_architecture(first: &Member, file: &Path, stored: &StoredPosterior) -> anyhow::Result<()> {
-    let [ours, theirs] = [&first.stored, stored]
-        .map(|stored| serde_json::to_value(&stored.provenance.arch).expect("an architecture is plain data"));
+pub(super) fn check_architecture(sources: [&Source; 2], provenances: [&Provenance; 2]) -> anyhow::Result<()> {
+    let [ours, theirs] =
+        provenances.map(|provenance| serde_json::to_value(&provenance.arch).expect("an architecture is plain data"));
     if ours == theirs {
         return Ok(());
     }
@@ -101,21 +115,19 @@ fn check_architecture(first: &Member, file: &Path, stored: &StoredPosterior) -> 
     let key = differs.expect("values that differ do so in one of their settings");
     bail!(
         "{} is another network than {}: `arch.{key}` is {}, not {}",
-        file.display(),
-        first.file.display(),
+        sources[1].file.display(),
+        sources[0].file.display(),
         theirs[key],
         ours[key]
     )
 }
 
 /// Refuses what a run that diverged leaves.
-fn check_finite(gaussian: &Gaussian) -> Result<(), Error> {
-    for params in [gaussian.mean(), gaussian.std()] {
-        for tensor in params.layout().tensors() {
-            let values = &params.values()[tensor.range()];
-            if let Some(value) = values.iter().find(|value| !value.is_finite()) {
-                return Err(Error::Diverged { tensor: tensor.name().to_owned(), value: value.to_string() });
-            }
+pub(super) fn check_finite(params: &Params) -> Result<(), Error> {
+    for tensor in params.layout().tensors() {
+        let values = &params.values()[tensor.range()];
+        if let Some(value) = values.iter().find(|value| !value.is_finite()) {
+            return Err(Error::Diverged { tensor: tensor.name().to_owned(), value: value.to_string() });
         }
     }
     Ok(())

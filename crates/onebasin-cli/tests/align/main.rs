@@ -1,0 +1,6 @@
+//! Aligns posteriors that the real binary trained, and looks at all it leaves.
+
+mod harness;
+mod mistakes;
+mod pairs;
+mod together;

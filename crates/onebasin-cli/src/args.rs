@@ -81,9 +81,10 @@ struct AlignArgs {
     /// The folder that is written
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// What all are aligned with: the first, the mean of all others in turn, or a common order sought for all at once
+    /// What all are aligned with: the first, the mean of all others in turn, a common order sought for all at once, or, for
+    /// samples one by one, the Gaussian that fits them
     #[arg(long, value_name = "NAME", default_value = "first")]
-    #[arg(value_parser = named::<align::To>(&["first", "mean", "universe"]))]
+    #[arg(value_parser = named::<align::To>(&["first", "mean", "universe", "relabel"]))]
     to: align::To,
     /// What makes two units alike: mean weights, these and their standard deviations, or divergences
     #[arg(long, value_name = "NAME", default_value = "w2")]
@@ -464,7 +465,7 @@ mod tests {
             ("channel", &["mean", "w2", "kl", "jeffreys"][..]),
             ("solver", &["descent", "forward", "frank-wolfe", "best"]),
             ("start", &["identity", "random"]),
-            ("to", &["first", "mean", "universe"]),
+            ("to", &["first", "mean", "universe", "relabel"]),
         ] {
             for name in names {
                 let line = format!("onebasin align a b -o c --{option} {name}");

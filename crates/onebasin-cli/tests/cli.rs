@@ -146,11 +146,11 @@ fn help_of_align() {
                   The folder that is written
 
               --to <NAME>
-                  What all are aligned with: the first, the mean of all others in turn, or a common order
-                  sought for all at once
+                  What all are aligned with: the first, the mean of all others in turn, a common order
+                  sought for all at once, or, for samples one by one, the Gaussian that fits them
 
                   [default: first]
-                  [possible values: first, mean, universe]
+                  [possible values: first, mean, universe, relabel]
 
               --channel <NAME>
                   What makes two units alike: mean weights, these and their standard deviations, or

@@ -3,4 +3,5 @@
 mod harness;
 mod mistakes;
 mod pairs;
+mod relabel;
 mod together;

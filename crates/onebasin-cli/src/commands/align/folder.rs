@@ -11,8 +11,10 @@ use std::path::PathBuf;
 
 /// The report; written last, so where it is, the alignment is whole.
 const REPORT: &str = "alignment.json";
+/// The Gaussian that fits relabelled samples.
+const GAUSSIAN: &str = "gaussian.safetensors";
 /// The folders in it, and how the names of their files end.
-const FOLDERS: [(&str, &str); 2] = [(ALIGNED, ".safetensors"), (PERMUTATIONS, ".json")];
+const FOLDERS: [(&str, &[&str]); 2] = [(ALIGNED, &[".safetensors", ".samples"]), (PERMUTATIONS, &[".json", ".jsonl"])];
 const ALIGNED: &str = "aligned";
 const PERMUTATIONS: &str = "permutations";
 
@@ -37,19 +39,19 @@ impl Folder {
                 );
             }
             match FOLDERS.iter().find(|(folder, _)| *folder == name) {
-                Some((_, ending)) => {
+                Some((_, endings)) => {
                     for inner in files(&file)? {
                         // What a kill in the middle of a write leaves is ours, too.
                         let name = inner.to_string_lossy();
-                        let ours = name.strip_suffix(".tmp").unwrap_or(&name).ends_with(ending);
-                        if !ours {
+                        let whole = name.strip_suffix(".tmp").unwrap_or(&name);
+                        if !endings.iter().any(|ending| whole.ends_with(ending)) {
                             bail!("{} is not of an alignment, so nothing in {} is removed", name, path.display());
                         }
                         earlier.push(inner);
                     }
                 }
                 None if name == REPORT => earlier.insert(0, file),
-                None if name == format!("{REPORT}.tmp") => earlier.push(file),
+                None if [REPORT, GAUSSIAN].contains(&name.strip_suffix(".tmp").unwrap_or(&name)) => earlier.push(file),
                 None => bail!("{} is not of an alignment, so nothing in {} is removed", file.display(), path.display()),
             }
         }
@@ -76,6 +78,14 @@ impl Folder {
     pub(super) fn permutations(name: &str) -> PathBuf {
         Path::new(PERMUTATIONS).join(format!("{name}.json"))
     }
+    /// The file of the permutations of each sample, inside the folder.
+    pub(super) fn permutations_of_samples(name: &str) -> PathBuf {
+        Path::new(PERMUTATIONS).join(format!("{name}.jsonl"))
+    }
+    /// The Gaussian of all samples, inside the folder.
+    pub(super) fn gaussian() -> &'static Path {
+        Path::new(GAUSSIAN)
+    }
     /// The report, inside the folder.
     pub(super) fn report() -> &'static Path {
         Path::new(REPORT)
@@ -88,9 +98,20 @@ impl Folder {
 
     /// Writes a text, whole or not at all.
     pub(super) fn write(&self, file: &Path, text: &str) -> Result<(), Error> {
+        self.write_parts(file, [text])
+    }
+
+    /// Writes a text line by line, whole or not at all.
+    pub(super) fn write_lines(&self, file: &Path, lines: impl Iterator<Item = String>) -> Result<(), Error> {
+        self.write_parts(file, lines.map(|line| line + "\n"))
+    }
+
+    fn write_parts(&self, file: &Path, parts: impl IntoIterator<Item = impl AsRef<str>>) -> Result<(), Error> {
         let path = self.join(file);
         let fault = |error: std::io::Error| Error::File { path: path.clone(), reason: error.to_string() };
-        write_whole(&path, |out| out.write_all(text.as_bytes()).map_err(fault))
+        write_whole(&path, |out| {
+            parts.into_iter().try_for_each(|part| out.write_all(part.as_ref().as_bytes()).map_err(fault))
+        })
     }
 }
 

@@ -4,6 +4,7 @@ mod comparison;
 mod criterion;
 mod folder;
 mod members;
+mod relabel;
 mod report;
 mod tables;
 mod whole;
@@ -73,17 +74,22 @@ pub(crate) enum To {
     Mean,
     /// A common order of units, all at once.
     Universe,
+    /// The Gaussian that fits all samples, sample by sample.
+    Relabel,
 }
 
 impl Method {
     /// Refuses what does not go together.
     fn check(&self, posteriors: usize) -> anyhow::Result<()> {
         let to = name_of(&self.to)?;
-        if posteriors < 2 {
+        if posteriors < 2 && self.to != To::Relabel {
             bail!("one POSTERIOR cannot be aligned with itself: give two or more");
         }
         if self.leave_out_prior.is_some() && self.to != To::First {
             bail!("--leave-out-prior is for pairs of posteriors only: it needs --to first, not --to {to}");
+        }
+        if self.balance && self.to == To::Relabel {
+            bail!("--balance chooses scales for whole posteriors, but --to relabel looks at each sample on its own");
         }
         Ok(())
     }
@@ -97,7 +103,7 @@ impl Method {
     fn provenance(&self, before: &Provenance, sources: &[Source]) -> anyhow::Result<Provenance> {
         let to = match self.to {
             To::First => sources[0].file.display().to_string(),
-            To::Mean | To::Universe => {
+            To::Mean | To::Universe | To::Relabel => {
                 let files: Vec<String> = sources.iter().map(|source| source.file.display().to_string()).collect();
                 format!("{} of {}", name_of(&self.to)?, files.join(", "))
             }
@@ -125,6 +131,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let folder = Folder::look(&settings.output, settings.force)?;
     let outcome = match method.to {
         To::First | To::Mean | To::Universe => whole::run(settings, &sources, &folder, threads, printer)?,
+        To::Relabel => relabel::run(settings, &sources, &folder, threads, printer)?,
     };
     let report = Report { version: env!("CARGO_PKG_VERSION"), settings: method, outcome };
     finish(&report, &folder, settings, printer)

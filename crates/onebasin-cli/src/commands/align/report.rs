@@ -27,6 +27,8 @@ pub(super) enum Outcome {
     Pairs { reference: Reference, members: Vec<Pair> },
     /// All were aligned with each other; the first stays.
     Together { reference: Reference, together: Together, members: Vec<Aligned> },
+    /// Each sample was aligned with the Gaussian that fits all of them, which was written, too.
+    Relabelled { gaussian: PathBuf, together: Together, members: Vec<Relabelled> },
 }
 
 /// The posterior that stays.
@@ -76,7 +78,24 @@ pub(super) struct Pair {
     attempts: Vec<Attempt>,
 }
 
-/// What was found for all posteriors at once.
+/// Samples that were permuted one by one.
+#[derive(Debug, Serialize)]
+pub(super) struct Relabelled {
+    pub(super) name: String,
+    pub(super) source: PathBuf,
+    /// Inside the folder of the alignment.
+    pub(super) file: PathBuf,
+    /// Inside the folder of the alignment; one line for each sample.
+    pub(super) permutations_file: PathBuf,
+    pub(super) samples: usize,
+    /// How many samples have other labels than before.
+    pub(super) changed: usize,
+    /// The largest change of a logit of a sample on random images, relative to the largest logit.
+    pub(super) change_of_function: f64,
+    pub(super) permutations: Vec<Group>,
+}
+
+/// What was found for all posteriors, or for all samples, at once.
 #[derive(Debug, Serialize)]
 pub(super) struct Together {
     pub(super) method: &'static str,
@@ -108,6 +127,14 @@ pub(super) struct Permutation {
     pub(super) fixed_points: usize,
 }
 
+/// The permutations of one group, one for each sample.
+#[derive(Debug, Serialize)]
+pub(super) struct Group {
+    pub(super) name: String,
+    size: usize,
+    pub(super) mean_transpositions: f64,
+}
+
 /// What a group or a tensor has of the objective.
 #[derive(Debug, Serialize)]
 pub(super) struct Part {
@@ -137,6 +164,9 @@ impl Outcome {
             }
             Self::Together { reference, members, .. } => {
                 reference.written().chain(members.iter().map(Aligned::written)).collect()
+            }
+            Self::Relabelled { members, .. } => {
+                members.iter().map(|member| (member.file.as_path(), member.change_of_function)).collect()
             }
         }
     }
@@ -192,6 +222,18 @@ impl Pair {
 fn parts<'a>(names: impl Iterator<Item = &'a str>, before: &[f64], after: &[f64]) -> Vec<Part> {
     let objectives = before.iter().zip(after).map(|(before, after)| BeforeAndAfter { before: *before, after: *after });
     names.zip(objectives).map(|(name, objective)| Part { name: name.to_owned(), objective }).collect()
+}
+
+impl Group {
+    /// Of each group, the means over samples.
+    pub(super) fn means(spec: &Spec, samples: &[Permutations]) -> Vec<Self> {
+        let groups = spec.groups().iter().enumerate().map(|(index, group)| {
+            let transpositions: usize = samples.iter().map(|own| own.as_slice()[index].transpositions()).sum();
+            let mean_transpositions = transpositions as f64 / samples.len() as f64;
+            Self { name: group.name.clone(), size: group.size, mean_transpositions }
+        });
+        groups.collect()
+    }
 }
 
 impl Together {

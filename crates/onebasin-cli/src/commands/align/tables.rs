@@ -4,6 +4,7 @@ use super::report::Aligned;
 use super::report::Outcome;
 use super::report::Pair;
 use super::report::Permutation;
+use super::report::Relabelled;
 use super::report::Together;
 use onebasin_report::Alignment::Left;
 use onebasin_report::Alignment::Right;
@@ -15,6 +16,7 @@ impl Outcome {
         let tables = match self {
             Self::Pairs { members, .. } => members.iter().map(Pair::table).chain([totals(members)]).collect(),
             Self::Together { together, members, .. } => vec![lines(members), together.totals()],
+            Self::Relabelled { together, members, .. } => vec![files(members), together.totals()],
         };
         tables.iter().map(Table::text).collect::<Vec<_>>().join("\n")
     }
@@ -57,16 +59,33 @@ fn totals(pairs: &[Pair]) -> Table {
 
 /// One line for each posterior; its distances are those from the first.
 fn lines(members: &[Aligned]) -> Table {
-    let groups: Vec<String> =
-        members[0].permutations.iter().map(|permutation| format!("NoT {}", permutation.name)).collect();
-    let columns = [("posterior", Left), ("W2 before", Right), ("after", Right), ("change of the function", Right)];
-    let mut table = Table::new(columns.into_iter().chain(groups.iter().map(|group| (group.as_str(), Right))));
+    let groups = members[0].permutations.iter().map(|permutation| format!("NoT {}", permutation.name));
+    let mut table = wide(["posterior", "W2 before", "after", "change of the function"], groups);
     for Aligned { name, distance, change_of_function, permutations, .. } in members {
         let numbers = [number(distance.before), number(distance.after), format!("{change_of_function:.1e}")];
         let transpositions = permutations.iter().map(|permutation| permutation.transpositions.to_string());
         table.push(std::iter::once(name.clone()).chain(numbers).chain(transpositions));
     }
     table
+}
+
+/// One line for each file of samples.
+fn files(members: &[Relabelled]) -> Table {
+    let groups = members[0].permutations.iter().map(|group| format!("mean NoT {}", group.name));
+    let mut table = wide(["posterior", "samples", "relabelled", "change of the function"], groups);
+    for Relabelled { name, samples, changed, change_of_function, permutations, .. } in members {
+        let numbers = [samples.to_string(), changed.to_string(), format!("{change_of_function:.1e}")];
+        let transpositions = permutations.iter().map(|group| format!("{:.1}", group.mean_transpositions));
+        table.push(std::iter::once(name.clone()).chain(numbers).chain(transpositions));
+    }
+    table
+}
+
+/// A table of a name and of numbers, the last ones for each group.
+fn wide([name, numbers @ ..]: [&str; 4], groups: impl Iterator<Item = String>) -> Table {
+    let groups: Vec<String> = groups.collect();
+    let numbers = numbers.into_iter().chain(groups.iter().map(String::as_str));
+    Table::new(std::iter::once((name, Left)).chain(numbers.map(|title| (title, Right))))
 }
 
 impl Together {

@@ -50,7 +50,7 @@ pub(super) fn run(
     let ready = Ready::new(sources, &stored, &arch, &spec, method)?;
     let found = match method.to {
         To::First => Found::Pairs(to_first(sources, &ready, &spec, method, net.team(), printer)?),
-        To::Mean | To::Universe => together(sources, &ready, &spec, method, net.team(), printer)?,
+        _ => together(sources, &ready, &spec, method, net.team(), printer)?,
     };
 
     // All that can be wrong with the input has been found by now.
@@ -170,8 +170,9 @@ fn together(
     let members = &ready.gaussians[..];
     let begun = Instant::now();
     let many = match method.to {
+        To::Mean => align::to_mean(spec, members, method.search(), team, &mut watch)?,
         To::Universe => align::to_universe(spec, members, method.search(), team, &mut watch)?,
-        _ => align::to_mean(spec, members, method.search(), team, &mut watch)?,
+        To::First | To::Relabel => unreachable!("they do not align posteriors with each other"),
     };
     spinner.finish_and_clear();
     Ok(Found::Together(many, begun.elapsed().as_secs_f64()))
@@ -212,7 +213,7 @@ impl Desk<'_> {
         let distance =
             BeforeAndAfter { before: reference.distance(moved)?, after: reference.distance(&permuted.gaussian())? };
         let permutations_file = Folder::permutations(&name);
-        self.folder.write(&permutations_file, &(permutations.to_json() + "\n"))?;
+        self.folder.write_lines(&permutations_file, std::iter::once(permutations.to_json()))?;
         Ok(Aligned {
             file: Folder::aligned(&name),
             permutations_file,

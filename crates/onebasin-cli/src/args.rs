@@ -86,10 +86,19 @@ struct AlignArgs {
     #[arg(long, value_name = "NAME", default_value = "first")]
     #[arg(value_parser = named::<align::To>(&["first", "mean", "universe", "relabel"]))]
     to: align::To,
-    /// What makes two units alike: mean weights, these and their standard deviations, or divergences
+    /// What makes two units alike: mean weights, these and their standard deviations, divergences, or activations on the
+    /// training images of the first posterior
     #[arg(long, value_name = "NAME", default_value = "w2")]
-    #[arg(value_parser = named::<Channel>(&["mean", "w2", "kl", "jeffreys"]))]
+    #[arg(value_parser = named::<Channel>(&["mean", "w2", "kl", "jeffreys", "activation"]))]
     channel: Channel,
+    /// At most so many images for `activation`, from the first on [default: 5000]
+    #[arg(long, value_name = "N")]
+    images: Option<usize>,
+    /// At most so many points of each posterior for `activation` [default: 10]
+    #[arg(long, value_name = "N")]
+    draws: Option<usize>,
+    #[command(flatten)]
+    data: DataArgs,
     /// How permutations are sought; `best` tries all
     #[arg(long, value_name = "NAME", default_value = "best")]
     #[arg(value_parser = named::<Solver>(&["descent", "forward", "frank-wolfe", "best"]))]
@@ -120,9 +129,14 @@ struct AlignArgs {
 
 impl AlignArgs {
     fn resolve(self) -> align::Settings {
+        let asked = self.channel == Channel::Activation || self.images.is_some() || self.draws.is_some();
+        let align::Activation { images, draws } = align::Activation::default();
+        let activation =
+            align::Activation { images: self.images.unwrap_or(images), draws: self.draws.unwrap_or(draws) };
         align::Settings {
             posteriors: self.posteriors,
             output: self.output,
+            data: self.data.resolve(),
             method: align::Method {
                 to: self.to,
                 channel: self.channel,
@@ -131,6 +145,7 @@ impl AlignArgs {
                 seed: self.seed,
                 balance: self.balance,
                 leave_out_prior: self.leave_out_prior,
+                activation: asked.then_some(activation),
             },
             threads: self.threads,
             force: self.force,
@@ -462,7 +477,7 @@ mod tests {
     #[test]
     fn every_name_offered_to_align_is_read() {
         for (option, names) in [
-            ("channel", &["mean", "w2", "kl", "jeffreys"][..]),
+            ("channel", &["mean", "w2", "kl", "jeffreys", "activation"][..]),
             ("solver", &["descent", "forward", "frank-wolfe", "best"]),
             ("start", &["identity", "random"]),
             ("to", &["first", "mean", "universe", "relabel"]),

@@ -153,11 +153,22 @@ fn help_of_align() {
                   [possible values: first, mean, universe, relabel]
 
               --channel <NAME>
-                  What makes two units alike: mean weights, these and their standard deviations, or
-                  divergences
+                  What makes two units alike: mean weights, these and their standard deviations,
+                  divergences, or activations on the training images of the first posterior
 
                   [default: w2]
-                  [possible values: mean, w2, kl, jeffreys]
+                  [possible values: mean, w2, kl, jeffreys, activation]
+
+              --images <N>
+                  At most so many images for `activation`, from the first on [default: 5000]
+
+              --draws <N>
+                  At most so many points of each posterior for `activation` [default: 10]
+
+              --data <DIR>
+                  Folder of the data sets [default: `onebasin` in the platform's folder for data]
+
+                  [env: ONEBASIN_DATA]
 
               --solver <NAME>
                   How permutations are sought; `best` tries all

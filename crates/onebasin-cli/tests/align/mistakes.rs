@@ -59,7 +59,6 @@ fn posteriors_that_cannot_be_aligned_are_refused_by_name() {
     place.refused(&["a", "-o", "out"], &["POSTERIOR"]);
     place.refused(&["a", "a"], &["--output"]);
     place.refused(&["a", "a", "-o", "out", "--threads", "0"], &["threads"]);
-    place.refused(&["a", "a", "-o", "out", "--channel", "activation"], &["activation"]);
 }
 
 #[test]

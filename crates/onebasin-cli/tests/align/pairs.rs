@@ -113,7 +113,7 @@ fn the_report_has_every_number() {
     assert_eq!(report, serde_json::from_str::<Value>(&on_disk).unwrap());
     let settings = serde_json::json!({
         "to": "first", "channel": "w2", "solver": "best", "start": "identity", "seed": 5, "balance": false,
-        "leave_out_prior": null,
+        "leave_out_prior": null, "activation": null,
     });
     assert_eq!(report["settings"], settings);
     assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));

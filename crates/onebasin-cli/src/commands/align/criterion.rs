@@ -1,17 +1,19 @@
-//! How two posteriors are compared: by all weights, or by those of units that have learned something.
+//! How two posteriors are compared: by weights, or by what their units do on data.
 
-use super::Method;
+use super::Activation;
+use super::Settings;
 use super::members::Source;
 use super::members::at_prior;
-use onebasin::align;
-use onebasin::align::Alignment;
-use onebasin::align::Progress;
+use anyhow::Context;
+use anyhow::bail;
 use onebasin::arch::Arch;
+use onebasin::data::Examples;
+use onebasin::data::Subset;
 use onebasin::error::Error;
-use onebasin::kernels::Team;
-use onebasin::posterior::Gaussian;
+use onebasin::experiment::TrainConfig;
 use onebasin::store::StoredPosterior;
 use onebasin::symmetry::Spec;
+use std::path::Path;
 
 /// What is looked at.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(super) enum Criterion {
     Weights,
     /// Weights but those of units without a vote: (posterior, group, unit).
     Without(Vec<Vec<Vec<bool>>>),
+    /// Activations on images, averaged over up to so many draws.
+    Activations(Box<Examples>, usize),
 }
 
 impl Criterion {
@@ -28,8 +32,15 @@ impl Criterion {
         stored: &[StoredPosterior],
         arch: &Arch,
         spec: &Spec,
-        method: Method,
+        settings: &Settings,
     ) -> anyhow::Result<Self> {
+        let method = settings.method;
+        if let Some(activation) = method.activation {
+            check_pixels(sources, stored)?;
+            let first = sources[0].file.display();
+            let examples = images(&stored[0], &settings.data, activation).with_context(|| first.to_string())?;
+            return Ok(Self::Activations(Box::new(examples), activation.draws));
+        }
         match method.leave_out_prior {
             None => Ok(Self::Weights),
             Some(nats) if nats > 0.0 && nats.is_finite() => {
@@ -45,28 +56,36 @@ impl Criterion {
     /// How many units of a posterior have no vote.
     pub(super) fn silent_units(&self, index: usize) -> usize {
         match self {
-            Self::Weights => 0,
+            Self::Weights | Self::Activations(..) => 0,
             Self::Without(silent) => silent[index].iter().flatten().filter(|silent| **silent).count(),
         }
     }
+}
 
-    /// Aligns a posterior with the first.
-    pub(super) fn align(
-        &self,
-        spec: &Spec,
-        gaussians: &[Gaussian],
-        index: usize,
-        settings: align::Settings,
-        team: &Team,
-        watch: &mut dyn FnMut(Progress),
-    ) -> Result<Alignment, Error> {
-        let (fixed, moved) = (&gaussians[0], &gaussians[index]);
-        match self {
-            Self::Weights => align::pair(spec, fixed, moved, settings, team, watch),
-            Self::Without(silent) => {
-                let silent = [&silent[0][..], &silent[index]];
-                align::pair_without(spec, fixed, moved, silent, settings, team, watch)
-            }
+/// Networks that see one image differently cannot be compared on it.
+fn check_pixels(sources: &[Source], stored: &[StoredPosterior]) -> anyhow::Result<()> {
+    let first = &stored[0].provenance.standardisation;
+    for (source, stored) in sources.iter().zip(stored) {
+        if stored.provenance.standardisation != *first {
+            bail!(
+                "{} scales pixels differently than {}, so their activations on one image cannot be compared",
+                source.file.display(),
+                sources[0].file.display()
+            );
         }
     }
+    Ok(())
+}
+
+/// The first of the images that a posterior was trained on.
+fn images(stored: &StoredPosterior, data: &Path, activation: Activation) -> anyhow::Result<Examples> {
+    for (what, number) in [("--images", activation.images), ("--draws", activation.draws)] {
+        if number == 0 {
+            return Err(Error::Zero { what: what.to_owned() }.into());
+        }
+    }
+    let config = serde_json::from_value::<TrainConfig>(stored.provenance.config.clone());
+    let training = config.context("its provenance does not say what it was trained on")?.training(data)?;
+    let some = Subset::First(activation.images.min(training.len())).apply(training.dataset())?;
+    Ok(Examples::new(some, stored.provenance.standardisation.clone())?)
 }

@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) posteriors: Vec<PathBuf>,
     /// The folder that is written.
     pub(crate) output: PathBuf,
+    /// The folder of the data sets.
+    pub(crate) data: PathBuf,
     /// What decides the result.
     pub(crate) method: Method,
     /// `None` for one per core.
@@ -62,6 +64,23 @@ pub(crate) struct Method {
     pub(crate) balance: bool,
     /// Nats for each parameter; units nearer to the prior have no vote.
     pub(crate) leave_out_prior: Option<f64>,
+    /// Only for the channel that looks at activations.
+    pub(crate) activation: Option<Activation>,
+}
+
+/// What activations are compared on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Activation {
+    /// The first of the training images of the first posterior, at most so many.
+    pub(crate) images: usize,
+    /// Points of each posterior whose activations are averaged, at most.
+    pub(crate) draws: usize,
+}
+
+impl Default for Activation {
+    fn default() -> Self {
+        Self { images: 5000, draws: 10 }
+    }
 }
 
 /// What posteriors are aligned with.
@@ -87,6 +106,16 @@ impl Method {
         }
         if self.leave_out_prior.is_some() && self.to != To::First {
             bail!("--leave-out-prior is for pairs of posteriors only: it needs --to first, not --to {to}");
+        }
+        let activation = self.channel == Channel::Activation;
+        if self.activation.is_some() != activation {
+            bail!("--images and --draws are for --channel activation only");
+        }
+        if activation && self.to != To::First {
+            bail!("--channel activation is for pairs of posteriors only: it needs --to first, not --to {to}");
+        }
+        if activation && self.leave_out_prior.is_some() {
+            bail!("--leave-out-prior is for channels that look at weights, not for --channel activation");
         }
         if self.balance && self.to == To::Relabel {
             bail!("--balance chooses scales for whole posteriors, but --to relabel looks at each sample on its own");

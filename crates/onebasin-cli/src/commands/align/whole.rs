@@ -25,6 +25,7 @@ use onebasin::error::Error;
 use onebasin::kernels::Team;
 use onebasin::net::Net;
 use onebasin::params::Params;
+use onebasin::posterior::Draws;
 use onebasin::posterior::Gaussian;
 use onebasin::posterior::Posterior;
 use onebasin::store::StoredPosterior;
@@ -47,16 +48,16 @@ pub(super) fn run(
     let arch = Arch::new(stored[0].provenance.arch.clone())?;
     let spec = Spec::of(&arch);
     let net = Net::new(&arch, threads)?;
-    let ready = Ready::new(sources, &stored, &arch, &spec, method)?;
+    let ready = Ready::new(sources, &stored, &arch, &spec, settings)?;
     let found = match method.to {
-        To::First => Found::Pairs(to_first(sources, &ready, &spec, method, net.team(), printer)?),
-        _ => together(sources, &ready, &spec, method, net.team(), printer)?,
+        To::First => Found::Pairs(to_first(sources, &ready, method, net.team(), printer)?),
+        _ => together(sources, &ready, method, net.team(), printer)?,
     };
 
     // All that can be wrong with the input has been found by now.
     folder.begin()?;
     let comparison = Comparison::new(net, method.seed);
-    let mut desk = Desk { sources, stored: &stored, ready: &ready, spec: &spec, method, folder, comparison };
+    let mut desk = Desk { sources, stored: &stored, ready: &ready, method, folder, comparison };
     let reference = desk.reference()?;
     Ok(match found {
         Found::Pairs(pairs) => {
@@ -78,6 +79,8 @@ pub(super) fn run(
 
 /// The posteriors as they are compared.
 struct Ready<'a> {
+    arch: &'a Arch,
+    spec: &'a Spec,
     /// Balanced, if that is asked for.
     posteriors: Vec<Cow<'a, Posterior>>,
     /// Theirs.
@@ -89,12 +92,12 @@ impl<'a> Ready<'a> {
     fn new(
         sources: &[Source],
         stored: &'a [StoredPosterior],
-        arch: &Arch,
-        spec: &Spec,
-        method: Method,
+        arch: &'a Arch,
+        spec: &'a Spec,
+        settings: &Settings,
     ) -> anyhow::Result<Self> {
-        let criterion = Criterion::new(sources, stored, arch, spec, method)?;
-        let posteriors: Vec<Cow<'_, Posterior>> = if method.balance {
+        let criterion = Criterion::new(sources, stored, arch, spec, settings)?;
+        let posteriors: Vec<Cow<'_, Posterior>> = if settings.method.balance {
             let scales = Scales::of(arch)?;
             let balanced = stored.iter().map(|stored| balance(&scales, &stored.posterior).map(Cow::Owned));
             balanced.collect::<Result<_, Error>>()?
@@ -102,7 +105,29 @@ impl<'a> Ready<'a> {
             stored.iter().map(|stored| Cow::Borrowed(&stored.posterior)).collect()
         };
         let gaussians = posteriors.iter().map(|posterior| posterior.gaussian().into_owned()).collect();
-        Ok(Self { posteriors, gaussians, criterion })
+        Ok(Self { arch, spec, posteriors, gaussians, criterion })
+    }
+
+    /// Aligns a posterior with the first.
+    fn pair(
+        &self,
+        index: usize,
+        settings: align::Settings,
+        team: &Team,
+        watch: &mut dyn FnMut(Progress),
+    ) -> Result<Alignment, Error> {
+        let (fixed, moved) = (&self.gaussians[0], &self.gaussians[index]);
+        match &self.criterion {
+            Criterion::Weights => align::pair(self.spec, fixed, moved, settings, team, watch),
+            Criterion::Without(silent) => {
+                let silent = [&silent[0][..], &silent[index]];
+                align::pair_without(self.spec, fixed, moved, silent, settings, team, watch)
+            }
+            Criterion::Activations(examples, draws) => {
+                let sides: [&dyn Draws; 2] = [&*self.posteriors[0], &*self.posteriors[index]];
+                align::by_activation(self.arch, sides, (examples, *draws), settings, team, watch)
+            }
+        }
     }
 }
 
@@ -132,7 +157,6 @@ enum Found {
 fn to_first(
     sources: &[Source],
     ready: &Ready<'_>,
-    spec: &Spec,
     method: Method,
     team: &Team,
     printer: &Printer,
@@ -145,7 +169,7 @@ fn to_first(
             spinner.set_message(format!("{}: {solver}, {assignments} assignment problems", source.name));
         };
         let begun = Instant::now();
-        let alignment = ready.criterion.align(spec, &ready.gaussians, index, method.search(), team, &mut watch);
+        let alignment = ready.pair(index, method.search(), team, &mut watch);
         let alignment = alignment
             .with_context(|| format!("cannot align {} with {}", source.file.display(), sources[0].file.display()))?;
         all.push((alignment, begun.elapsed().as_secs_f64()));
@@ -158,7 +182,6 @@ fn to_first(
 fn together(
     sources: &[Source],
     ready: &Ready<'_>,
-    spec: &Spec,
     method: Method,
     team: &Team,
     printer: &Printer,
@@ -170,8 +193,8 @@ fn together(
     let members = &ready.gaussians[..];
     let begun = Instant::now();
     let many = match method.to {
-        To::Mean => align::to_mean(spec, members, method.search(), team, &mut watch)?,
-        To::Universe => align::to_universe(spec, members, method.search(), team, &mut watch)?,
+        To::Mean => align::to_mean(ready.spec, members, method.search(), team, &mut watch)?,
+        To::Universe => align::to_universe(ready.spec, members, method.search(), team, &mut watch)?,
         To::First | To::Relabel => unreachable!("they do not align posteriors with each other"),
     };
     spinner.finish_and_clear();
@@ -183,7 +206,6 @@ struct Desk<'a> {
     sources: &'a [Source],
     stored: &'a [StoredPosterior],
     ready: &'a Ready<'a>,
-    spec: &'a Spec,
     method: Method,
     folder: &'a Folder,
     comparison: Comparison,
@@ -208,7 +230,7 @@ impl Desk<'_> {
     /// Another posterior.
     fn permute(&mut self, index: usize, permutations: &Permutations) -> anyhow::Result<Aligned> {
         let Source { name, file } = self.sources[index].clone();
-        let permuted = self.ready.posteriors[index].map(|params| self.spec.apply(permutations, params))?;
+        let permuted = self.ready.posteriors[index].map(|params| self.ready.spec.apply(permutations, params))?;
         let (reference, moved) = (&self.ready.gaussians[0], &self.ready.gaussians[index]);
         let distance =
             BeforeAndAfter { before: reference.distance(moved)?, after: reference.distance(&permuted.gaussian())? };
@@ -220,7 +242,7 @@ impl Desk<'_> {
             distance,
             change_of_function: self.write(index, permuted)?,
             silent_units: self.ready.criterion.silent_units(index),
-            permutations: Aligned::permutations(self.spec, permutations),
+            permutations: Aligned::permutations(self.ready.spec, permutations),
             name,
             source: file,
         })

@@ -51,7 +51,7 @@ pub struct Provenance {
 pub struct Aligned {
     /// The version of onebasin that did it.
     pub version: String,
-    /// The file of the posterior that it was aligned with.
+    /// The file of the posterior that it was aligned with; or `mean of` the files that it was brought together with, and so on.
     pub to: String,
     /// What made two units alike.
     pub channel: String,

@@ -1,58 +1,41 @@
 //! The scans of linear assignment.
 
 use onebasin::kernels::Isa;
-use onebasin::kernels::assignment;
+use onebasin::kernels::assignment::AtLeast;
 use onebasin::kernels::assignment::ColumnMinima;
-use onebasin::kernels::assignment::FindTwoSmallest;
-use onebasin::kernels::assignment::GroupMinima;
+use onebasin::kernels::assignment::Gains;
 use onebasin::kernels::assignment::LargestMagnitude;
 use onebasin::kernels::assignment::Relax;
+use onebasin::kernels::assignment::SCALE;
+use onebasin::kernels::assignment::Threshold;
+use onebasin::kernels::lanes::BLOCK;
 use proptest::prelude::*;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn groups_hold_every_column_once(columns in 1usize..2000) {
-        let mut seen: Vec<usize> =
-            (0..assignment::groups(columns)).flat_map(|group| assignment::columns_of(group, columns)).collect();
-        seen.sort_unstable();
-        prop_assert!(seen.into_iter().eq(0..columns));
-    }
-
-    #[test]
-    fn minima_of_groups_are_those_of_their_columns(
-        row in proptest::collection::vec(-1.0f32..1.0, 1..1200),
+    fn good_columns_are_found_in_order(
+        row in proptest::collection::vec((-50i8..50).prop_map(f32::from), 1..300),
         negate in any::<bool>(),
-    ) {
-        let columns = row.len();
-        let sign = if negate { -1.0 } else { 1.0 };
-        let duals: Vec<f64> = row.iter().rev().map(|cost| f64::from(*cost) / 3.0).collect();
-        for isa in Isa::available() {
-            let mut minima = vec![0.0; assignment::groups(columns)];
-            isa.run(GroupMinima { row: &row, sign, duals: &duals, minima: &mut minima });
-            for (group, minimum) in minima.into_iter().enumerate() {
-                let reduced = assignment::columns_of(group, columns).map(|j| f64::from(sign * row[j]) - duals[j]);
-                prop_assert_eq!(minimum, reduced.fold(f64::INFINITY, f64::min), "group {} on {:?}", group, isa);
-            }
-        }
-    }
-
-    #[test]
-    fn the_two_smallest_are_the_first_two_in_order(
-        row in proptest::collection::vec((-50i8..50).prop_map(f32::from), 1..200),
-        negate in any::<bool>(),
+        groups in (0..=4u32).prop_map(|power| 1 << power),
     ) {
         let sign = if negate { -1.0 } else { 1.0 };
-        let duals: Vec<f64> = row.iter().rev().map(|cost| f64::from(*cost) / 4.0).collect();
-        let reduced: Vec<f64> = row.iter().zip(&duals).map(|(cost, dual)| f64::from(sign * cost) - dual).collect();
-        let mut sorted = reduced.clone();
-        sorted.sort_unstable_by(f64::total_cmp);
-        sorted.push(f64::INFINITY);
+        let scaled: Vec<f32> = row.iter().rev().map(|cost| SCALE * cost / 4.0).collect();
+        // Small multiples of a power of two: nothing is rounded.
+        let gains: Vec<f32> = row.iter().zip(&scaled).map(|(cost, dual)| dual - sign * SCALE * cost).collect();
+        let best = |group: usize| gains.iter().skip(group).step_by(groups).copied().fold(f32::NEG_INFINITY, f32::max);
+        let worst = (0..groups).map(best).fold(f32::INFINITY, f32::min);
+        let mut duals = scaled;
+        duals.resize(row.len().next_multiple_of(BLOCK), f32::NEG_INFINITY);
         for isa in Isa::available() {
-            let two = isa.run(FindTwoSmallest { row: &row, sign, duals: &duals });
-            prop_assert_eq!([two.smallest, two.second], [sorted[0], sorted[1]], "on {:?}", isa);
-            prop_assert_eq!(reduced[two.column], sorted[0]);
+            let ours = Gains::new(&row, sign, &duals);
+            prop_assert_eq!(isa.run(Threshold { gains: ours, groups }), worst, "on {:?}", isa);
+            let threshold = worst.max(-100.0);
+            let expected: Vec<u32> = (0..row.len() as u32).filter(|column| gains[*column as usize] >= threshold).collect();
+            let mut found = vec![7];
+            isa.run(AtLeast { gains: ours, threshold, found: &mut found });
+            prop_assert_eq!(&found[1..], &expected[..], "on {:?}", isa);
         }
     }
 

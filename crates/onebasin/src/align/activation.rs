@@ -68,11 +68,12 @@ fn correlations(
         let mut images = vec![0.0; count * examples.shape().len()];
         examples.range(first, &mut images, &mut labels[..count]);
         let mut responses: [Vec<Vec<f32>>; 2] = Default::default();
-        for (side, responses) in sides.iter().zip(&mut responses) {
+        for (number, (side, responses)) in sides.iter().zip(&mut responses).enumerate() {
             *responses = layers.iter().map(|(positions, channels)| vec![0.0; count * positions * channels]).collect();
             let points = side.draws(draws);
             for index in 0..points {
-                side.draw(seed, index, points, &mut point)?;
+                // Not the same noise on both sides: units that are all noise would be the same.
+                side.draw(seed.wrapping_add(number as u64), index, points, &mut point)?;
                 net.activations(&point, &images, |hidden| {
                     let begin = hidden.first_image * hidden.shape.len();
                     let sums = &mut responses[hidden.index][begin..begin + hidden.after.len()];

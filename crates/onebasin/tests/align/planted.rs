@@ -8,15 +8,19 @@ use crate::posteriors::noisy;
 use crate::posteriors::pair;
 use crate::posteriors::permuted;
 use onebasin::align;
+use onebasin::align::Alignment;
 use onebasin::align::Channel;
 use onebasin::align::Settings;
 use onebasin::align::Solver;
+use onebasin::arch::Arch;
 use onebasin::data::Dataset;
 use onebasin::data::Examples;
 use onebasin::data::Scaling;
 use onebasin::data::Standardisation;
 use onebasin::kernels::Team;
+use onebasin::params::Params;
 use onebasin::posterior::Draws;
+use onebasin::posterior::Gaussian;
 use onebasin::posterior::Posterior;
 use onebasin::rng::Stream;
 use onebasin::symmetry::Permutations;
@@ -61,6 +65,23 @@ fn a_noisy_copy_is_found_where_descent_is_lost() {
     assert!(descent < 0.4 && best > 0.95, "descent {descent}, best {best}");
 }
 
+/// Random images of a network's shape.
+fn images(arch: &Arch) -> Examples {
+    let shape = arch.input();
+    let mut pixels = vec![0; 40 * shape.len()];
+    Stream::new(3, "pixels", 0).generator().fill_bytes(&mut pixels);
+    let dataset = Dataset::new("noise", shape, arch.classes(), 255, pixels, vec![0; 40]).unwrap();
+    let standardisation = Standardisation::of(Scaling::Standard, &dataset);
+    Examples::new(dataset, standardisation).unwrap()
+}
+
+fn by_activation(arch: &Arch, sides: &[Posterior; 2]) -> Alignment {
+    let sides: [&dyn Draws; 2] = [&sides[0], &sides[1]];
+    let settings = Settings { channel: Channel::Activation, ..Settings::default() };
+    let team = Team::new(2).unwrap();
+    align::by_activation(arch, sides, (&images(arch), 4), settings, &team, &mut |_| ()).unwrap()
+}
+
 #[test]
 fn activations_bring_a_permuted_copy_back() {
     for arch in networks() {
@@ -70,16 +91,7 @@ fn activations_bring_a_permuted_copy_back() {
         let hidden = Permutations::random(&spec, 7);
         let copy = spec.apply(&hidden, &original).unwrap();
         let points = [original, copy].map(Posterior::Point);
-        let shape = arch.input();
-        let mut pixels = vec![0; 40 * shape.len()];
-        Stream::new(3, "pixels", 0).generator().fill_bytes(&mut pixels);
-        let dataset = Dataset::new("noise", shape, arch.classes(), 255, pixels, vec![0; 40]).unwrap();
-        let standardisation = Standardisation::of(Scaling::Standard, &dataset);
-        let examples = Examples::new(dataset, standardisation).unwrap();
-        let sides: [&dyn Draws; 2] = [&points[0], &points[1]];
-        let settings = Settings { channel: Channel::Activation, ..Settings::default() };
-        let team = Team::new(2).unwrap();
-        let found = align::by_activation(&arch, sides, (&examples, 4), settings, &team, &mut |_| ()).unwrap();
+        let found = by_activation(&arch, &points);
         let wanted = hidden.inverse();
         let pairs = found.permutations.as_slice().iter().zip(wanted.as_slice());
         let units: Vec<_> = pairs.flat_map(|(found, wanted)| found.as_slice().iter().zip(wanted.as_slice())).collect();
@@ -87,4 +99,14 @@ fn activations_bring_a_permuted_copy_back() {
         // Units that are never active cannot be told apart.
         assert!(equal * 10 >= units.len() * 9, "{equal} of {}", units.len());
     }
+}
+
+/// Units without a mean are alike only if their noise is.
+#[test]
+fn noise_is_no_likeness() {
+    let arch = mlp("4x3x1", &[64]);
+    let std = Params::from_values(arch.layout(), vec![1.0; arch.layout().len()]).unwrap();
+    let noise = Posterior::Gaussian(Gaussian::new(Params::zeros(arch.layout()), std).unwrap());
+    let found = by_activation(&arch, &[noise.clone(), noise]);
+    assert!(found.before.total.abs() < 0.25 * 64.0, "{}", found.before.total);
 }

@@ -17,11 +17,13 @@ fn help_lists_the_commands() {
         Usage: onebasin <COMMAND>
 
         Commands:
-          align  Align posteriors: permute units so that those that do the same stand in the same place
-          arch   Describe a network: its tensors, its hidden layers, its size and its cost
-          data   List, download and verify data sets
-          train  Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
-          help   Print this message or the help of the given subcommand(s)
+          align    Align posteriors: permute units so that those that do the same stand in the same place
+          arch     Describe a network: its tensors, its hidden layers, its size and its cost
+          data     List, download and verify data sets
+          planted  Solve alignment problems whose solution is known, and say how much of it each solver
+                   finds
+          train    Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
+          help     Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help     Print help

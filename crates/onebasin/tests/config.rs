@@ -3,6 +3,7 @@
 use onebasin::arch::Preset;
 use onebasin::data::Scaling;
 use onebasin::data::Subset;
+use onebasin::experiment::PlantedConfig;
 use onebasin::experiment::TrainConfig;
 use onebasin::infer::Method;
 use onebasin::infer::Optimiser;
@@ -96,7 +97,12 @@ fn every_example_is_a_configuration() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
             let text = std::fs::read_to_string(&path).unwrap();
-            TrainConfig::from_toml(&path.display().to_string(), &text, &[]).unwrap();
+            let name = path.display().to_string();
+            if name.ends_with("planted.toml") {
+                PlantedConfig::from_toml(&name, &text, &[]).unwrap();
+            } else {
+                TrainConfig::from_toml(&name, &text, &[]).unwrap();
+            }
             found += 1;
         }
     }

@@ -1,5 +1,11 @@
 //! The alignment that is timed: two posteriors of independent noise, the same as in `peers/alignment.py`.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "numbers of 18 bits, and scales near one"
+)]
+
 use crate::Case;
 use crate::networks::preset;
 use onebasin::align;

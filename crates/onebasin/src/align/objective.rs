@@ -254,12 +254,12 @@ fn product(a: f32, b: f32) -> f64 {
     f64::from(a) * f64::from(b)
 }
 
-/// Σᵢ a[i · stride] · b[p[i] · stride].
+/// `Σᵢ a[i · stride] · b[p[i] · stride]`
 fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, permutation: &[u32]) -> f64 {
     isa.run(PermutedProduct { a, b, stride, permutation })
 }
 
-/// Σᵢ matrix[i, p[i]].
+/// `Σᵢ matrix[i, p[i]]`
 pub(super) fn chosen(matrix: &[f32], columns: &[u32]) -> f64 {
     matrix.chunks_exact(columns.len()).zip(columns).map(|(row, column)| f64::from(row[*column as usize])).sum()
 }

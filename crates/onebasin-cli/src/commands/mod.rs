@@ -34,3 +34,11 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         Settings::Data(settings) => data::run(settings, printer),
     }
 }
+
+/// The number of threads asked for, or one for each core.
+fn threads(asked: Option<usize>) -> std::io::Result<usize> {
+    match asked {
+        Some(threads) => Ok(threads),
+        None => Ok(std::thread::available_parallelism()?.get()),
+    }
+}

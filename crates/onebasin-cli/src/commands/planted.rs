@@ -1,5 +1,6 @@
 //! `onebasin planted`: solves alignment problems whose solution is known, and prints what each solver found.
 
+use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
 use anyhow::Context;
@@ -30,10 +31,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let text =
         std::fs::read_to_string(&settings.config).with_context(|| format!("cannot read the configuration {name}"))?;
     let config = PlantedConfig::from_toml(&name, &text, &settings.overrides)?;
-    let threads = match settings.threads {
-        Some(threads) => threads,
-        None => std::thread::available_parallelism()?.get(),
-    };
+    let threads = threads(settings.threads)?;
     let team = Team::new(threads).context("cannot start threads")?;
     let spinner = printer.spinner();
     let rows = config.run(&team, &mut |done, total| spinner.set_message(format!("{done} of {total} problems")))?;

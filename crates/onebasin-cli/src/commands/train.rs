@@ -1,5 +1,6 @@
 //! `onebasin train`: runs a configuration to its end, watched by a progress bar, a log and TensorBoard.
 
+use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
 use crate::tensorboard::Events;
@@ -58,10 +59,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let text =
         std::fs::read_to_string(&settings.config).with_context(|| format!("cannot read the configuration {name}"))?;
     let config = TrainConfig::from_toml(&name, &text, &settings.overrides)?;
-    let threads = match settings.threads {
-        Some(threads) => threads,
-        None => std::thread::available_parallelism()?.get(),
-    };
+    let threads = threads(settings.threads)?;
     let folder = settings.output.display();
     let earlier = Files::find(&settings.output)?;
     if let Some(files) = earlier.as_ref().filter(|_| !settings.force) {

@@ -9,6 +9,7 @@ mod report;
 mod tables;
 mod whole;
 
+use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
 use anyhow::bail;
@@ -152,10 +153,7 @@ impl Method {
 pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let method = settings.method;
     method.check(settings.posteriors.len())?;
-    let threads = match settings.threads {
-        Some(threads) => threads,
-        None => std::thread::available_parallelism()?.get(),
-    };
+    let threads = threads(settings.threads)?;
     let sources = members::find(&settings.posteriors, &settings.output)?;
     let folder = Folder::look(&settings.output, settings.force)?;
     let outcome = match method.to {

@@ -148,7 +148,7 @@ impl Moments {
         let columns = &Columns::same((0..centred[0].len()).step_by(units));
         let mut matrix = vec![0.0; units * units];
         let [fixed, moved] = &centred;
-        products.add(units, &Factors { fixed, moved, stride: 1, weight: 1.0, columns }, &mut matrix);
+        products.add(units, &Factors { sides: &[[fixed, moved]], stride: 1, weight: 1.0, columns }, &mut matrix);
         self.products.iter_mut().zip(matrix).for_each(|(sum, product)| *sum += f64::from(product));
     }
 

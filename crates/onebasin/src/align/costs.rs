@@ -4,7 +4,6 @@
 //! still move, cost next to nothing.
 
 use super::marginals::Marginals;
-use super::objective::Feature;
 use super::objective::Objective;
 use super::objective::View;
 use super::products::Columns;
@@ -79,9 +78,8 @@ impl<'a> Costs<'a> {
             match view.other {
                 None => {
                     let columns = &Columns::same(rest.iter().map(|at| base + at));
-                    for Feature { fixed, moved } in objective.features() {
-                        self.add(group, &Factors { fixed, moved, stride: view.stride, weight: 1.0, columns });
-                    }
+                    let sides = &objective.sides();
+                    self.add(group, &Factors { sides, stride: view.stride, weight: 1.0, columns });
                 }
                 Some(_) => self.add_means(group, *view, 1.0),
             }
@@ -96,7 +94,7 @@ impl<'a> Costs<'a> {
         let [fixed, moved] = marginals.of(view.patch, view.axis).map(|marginal| &marginal.means[..]);
         let columns = &Columns::same((0..fixed.len()).step_by(units));
         let weight = times * self.objective.size(other) as f32;
-        self.add(group, &Factors { fixed, moved, stride: 1, weight, columns });
+        self.add(group, &Factors { sides: &[[fixed, moved]], stride: 1, weight, columns });
     }
 
     /// Turns the costs with nothing known into those of an upper bound.
@@ -149,10 +147,8 @@ impl<'a> Costs<'a> {
                         }
                     }
                 }
-                let columns = &columns;
-                for Feature { fixed, moved } in objective.features() {
-                    self.add(group, &Factors { fixed, moved, stride: view.stride, weight: 1.0, columns });
-                }
+                let (sides, columns) = (&objective.sides(), &columns);
+                self.add(group, &Factors { sides, stride: view.stride, weight: 1.0, columns });
                 if old.is_none() {
                     self.add_means(group, *view, -1.0);
                 }

@@ -125,6 +125,10 @@ impl<'a> Objective<'a> {
     pub(super) fn features(&self) -> &[Feature<'a>] {
         &self.features
     }
+    /// Of each feature, what stays and what moves.
+    pub(super) fn sides(&self) -> Vec<[&[f32]; 2]> {
+        self.features.iter().map(|Feature { fixed, moved }| [&fixed[..], &moved[..]]).collect()
+    }
     /// The matrix of a group that is added, or nothing.
     pub(super) fn linear(&self, group: usize) -> &[f32] {
         &self.linear[group]

@@ -3,23 +3,20 @@
 use crate::kernels::Aligned;
 use crate::kernels::Isa;
 use crate::kernels::Team;
+use crate::kernels::gather;
 use crate::kernels::geometry::Geometry;
 use crate::kernels::geometry::Plane;
 use crate::kernels::geometry::blocks;
-use crate::kernels::geometry::depth;
 use crate::kernels::lanes::BLOCK;
+use crate::kernels::outer::COLUMNS_IN_CACHE;
 use crate::kernels::outer::WeightGradient;
-use crate::kernels::pack::Gather;
 use crate::symmetry::Spec;
-
-/// Columns that are packed and multiplied at a time.
-const COLUMNS: usize = 1024;
 
 /// The factors of a product: of each column, where its units begin on either side, `stride` apart; what begins at the places
 /// of `less` is subtracted from the side that moves.
 pub(super) struct Factors<'b> {
-    pub(super) fixed: &'b [f32],
-    pub(super) moved: &'b [f32],
+    /// What stays and what moves; with more than one pair, the columns are those of each.
+    pub(super) sides: &'b [[&'b [f32]; 2]],
     pub(super) stride: usize,
     pub(super) weight: f32,
     pub(super) columns: &'b Columns,
@@ -46,53 +43,63 @@ impl Columns {
 pub(super) struct Products<'a> {
     team: &'a Team,
     isa: Isa,
-    packed: [Aligned; 2],
+    /// For each thread, as many columns of both sides as the kernel keeps in the cache.
+    packed: Vec<[Aligned; 2]>,
 }
 
 impl<'a> Products<'a> {
     /// For the matrices of the groups of a spec.
     pub(super) fn new(spec: &Spec, team: &'a Team) -> Self {
         let largest = spec.groups().iter().map(|group| group.size).max().unwrap_or(0);
-        let packed = || Aligned::zeros(blocks(largest) * BLOCK * COLUMNS);
-        Self { team, isa: Isa::detect(), packed: [packed(), packed()] }
+        let side = || Aligned::zeros(blocks(largest) * BLOCK * COLUMNS_IN_CACHE);
+        Self { team, isa: Isa::detect(), packed: (0..team.threads()).map(|_| [side(), side()]).collect() }
     }
 
     /// Adds the sum over columns of the outer products of the two sides: (units that stay, units that move).
+    ///
+    /// Some columns after the others: as many as stay in the cache, whatever the number of threads, so the sums are the same.
     pub(super) fn add(&mut self, units: usize, factors: &Factors<'_>, matrix: &mut [f32]) {
-        let Factors { stride, weight, columns, .. } = *factors;
-        let (team, isa) = (self.team, self.isa);
-        for first in (0..columns.fixed.len()).step_by(COLUMNS) {
-            let count = COLUMNS.min(columns.fixed.len() - first);
-            let plane = Plane::vectors(count);
-            let geometry = Geometry { kernel: 1, stride: 1, inputs: units, units, from: plane, to: plane };
-            let len = blocks(units) * plane.block();
-            let [fixed, moved] = &mut self.packed;
-            let (fixed, moved) = (&mut fixed[..len], &mut moved[..len]);
-            team.chunk_pairs((fixed, plane.block()), (moved, plane.block()), |block, fixed, moved| {
-                let gather = |from: &[f32], places: &[usize], factor, accumulate, blocked: &mut [f32]| {
-                    let from = &from[block * BLOCK * stride..];
-                    let (places, units) = (&places[first..first + count], depth(units, block));
-                    isa.run(Gather { from, places, stride, units, factor, accumulate, blocked });
-                };
-                gather(factors.fixed, &columns.fixed, weight, false, fixed);
-                gather(factors.moved, &columns.moved, 1.0, false, moved);
-                if !columns.less.is_empty() {
-                    gather(factors.moved, &columns.less, -1.0, true, moved);
+        let Factors { sides, stride, weight, columns } = *factors;
+        let (team, isa, count) = (self.team, self.isa, columns.fixed.len());
+        let total = sides.len() * count;
+        let firsts: Vec<usize> = (0..total).step_by(COLUMNS_IN_CACHE).collect();
+        let width = |first: usize| COLUMNS_IN_CACHE.min(total - first);
+        for firsts in firsts.chunks(self.packed.len()) {
+            team.chunks(&mut self.packed[..firsts.len()], 1, |index, packed| {
+                let (first, width, [left, right]) = (firsts[index], width(firsts[index]), &mut packed[0]);
+                let mut done = 0;
+                while done < width {
+                    let [fixed, moved] = sides[(first + done) / count];
+                    let from = (first + done) % count;
+                    let range = from..(from + width - done).min(count);
+                    let gather = |from, places: &[usize], less: &[usize], factor, blocked: &mut [f32]| {
+                        let less = if less.is_empty() { less } else { &less[range.clone()] };
+                        let places = &places[range.clone()];
+                        let columns = gather::Columns { from, places, less, stride, units, factor };
+                        isa.run(gather::Gather { columns, block: width * BLOCK, blocked });
+                    };
+                    gather(fixed, &columns.fixed, &[], weight, &mut left[done * BLOCK..]);
+                    gather(moved, &columns.moved, &columns.less, 1.0, &mut right[done * BLOCK..]);
+                    done += range.len();
                 }
             });
             let share = team.share(blocks(units));
-            let (fixed, moved) = (&*fixed, &*moved);
+            let packed = &self.packed;
             team.chunks(matrix, share * BLOCK * units, |part, matrix| {
-                isa.run(WeightGradient {
-                    geometry: &geometry,
-                    columns: count,
-                    images: 1,
-                    x: fixed,
-                    dy: moved,
-                    input_blocks: part * share..((part + 1) * share).min(blocks(units)),
-                    gradient: matrix,
-                    accumulate: true,
-                });
+                for (first, [fixed, moved]) in firsts.iter().zip(packed) {
+                    let (columns, plane) = (width(*first), Plane::vectors(width(*first)));
+                    let len = blocks(units) * plane.block();
+                    isa.run(WeightGradient {
+                        geometry: &Geometry { kernel: 1, stride: 1, inputs: units, units, from: plane, to: plane },
+                        columns,
+                        images: 1,
+                        x: &fixed[..len],
+                        dy: &moved[..len],
+                        input_blocks: part * share..((part + 1) * share).min(blocks(units)),
+                        gradient: &mut *matrix,
+                        accumulate: true,
+                    });
+                }
             });
         }
     }

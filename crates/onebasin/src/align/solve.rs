@@ -305,15 +305,16 @@ pub(super) fn inner(a: &[f32], b: &[f32]) -> f64 {
     total
 }
 
-/// The order cut into runs of groups that share no tensor: their problems do not depend on each other.
+/// The order as batches of groups that share no tensor, whose problems do not depend on each other. Groups that do keep their order, so
+/// the result is that of one after the other.
 fn independent(objective: &Objective<'_>, order: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
-    let mut runs: Vec<Vec<usize>> = Vec::new();
+    let mut batches: Vec<Vec<usize>> = Vec::new();
     for group in order {
-        let free = |run: &&mut Vec<usize>| !run.iter().any(|other| objective.neighbours(group).contains(other));
-        match runs.last_mut().filter(free) {
-            Some(run) => run.push(group),
-            None => runs.push(vec![group]),
+        let meets = |batch: &Vec<usize>| batch.iter().any(|other| objective.neighbours(group).contains(other));
+        match batches.iter().rposition(meets).map_or(0, |last| last + 1) {
+            at if at < batches.len() => batches[at].push(group),
+            _ => batches.push(vec![group]),
         }
     }
-    runs
+    batches
 }

@@ -255,8 +255,8 @@ impl<'a> Gradients<'a> {
                     total.iter().zip(&soft.here).map(|(total, own)| (total - f64::from(*own)) as f32).collect();
                 for (group, matrix) in matrices.iter_mut().enumerate() {
                     for (view, columns) in self.views.views(group).iter().zip(&self.columns[group]) {
-                        let (fixed, moved) = (&others[..], &soft.seen[view.axis][..]);
-                        let factors = Factors { fixed, moved, stride: view.stride, weight: 1.0, columns };
+                        let sides = &[[&others[..], &soft.seen[view.axis][..]]];
+                        let factors = Factors { sides, stride: view.stride, weight: 1.0, columns };
                         self.products.add(self.views.size(group), &factors, matrix);
                     }
                 }

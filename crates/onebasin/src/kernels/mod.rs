@@ -29,6 +29,7 @@ pub mod normal;
 pub mod geometry;
 pub mod pixels;
 pub mod pack;
+pub mod gather;
 pub mod convolve;
 pub mod outer;
 pub mod marginals;

@@ -12,10 +12,7 @@ use super::lanes::BLOCK;
 use super::lanes::Lanes;
 
 /// Positions of a dense layer's sum whose unit gradients stay in the first-level cache for all inputs.
-const COLUMNS_IN_CACHE: usize = 168;
-/// The same for sums over many more positions: the unit gradients are then read from the second-level cache, which costs less
-/// than to load and store the sums more often (512 units squared, 1,024 positions: 118 GFLOP/s against 62).
-const COLUMNS_OF_LONG_SUMS: usize = 512;
+pub const COLUMNS_IN_CACHE: usize = 168;
 
 /// Writes or adds to `gradient` the sum over images and positions of input times gradient at the output.
 #[derive(Debug)]
@@ -78,11 +75,7 @@ impl Kernel for WeightGradient<'_> {
         let pad = (kernel / 2) as isize;
         let triple = V::LANES == BLOCK && kernel == 3 && stride == 1;
         let taps_together = if triple { 3 } else { 1 };
-        let chunk = match self.columns {
-            columns if to.border > 0 => columns,
-            ..=COLUMNS_OF_LONG_SUMS => COLUMNS_IN_CACHE,
-            _ => COLUMNS_OF_LONG_SUMS,
-        };
+        let chunk = if to.border > 0 { self.columns } else { COLUMNS_IN_CACHE };
         for start in (0..self.columns).step_by(chunk) {
             let load = self.accumulate || start > 0;
             for tap in (0..kernel * kernel).step_by(taps_together) {

@@ -5,13 +5,8 @@ use super::geometry::Plane;
 use super::geometry::TILE;
 use super::geometry::blocks;
 use super::geometry::depth;
-use super::isa::Kernel;
 use super::lanes::BLOCK;
-use super::lanes::Lanes;
 use std::ops::Range;
-
-/// Sixteen units so far apart still have offsets of 31 bits.
-const WIDEST: usize = 1 << 26;
 
 /// Copies the first `count` values of each source to the beginning of each block.
 ///
@@ -73,7 +68,7 @@ pub fn weights_backward(geometry: &Geometry, input_block: usize, weights: &[f32]
 
 /// Transposes a 16x16 square whose rows are `stride` apart; in quarters of four, which the compiler shuffles.
 #[inline]
-fn transpose(from: &[f32], stride: usize, to: &mut [f32]) {
+pub(super) fn transpose(from: &[f32], stride: usize, to: &mut [f32]) {
     for rows in (0..BLOCK).step_by(4) {
         for columns in (0..BLOCK).step_by(4) {
             let square: [[f32; 4]; 4] = std::array::from_fn(|row| {
@@ -129,62 +124,5 @@ pub fn vectors(plane: Plane, features: usize, feature_blocks: Range<usize>, vect
         let last = &mut blocked[(whole.end - whole.start) * plane.block()..];
         let rest = vectors.chunks_exact(features).map(|vector| &vector[whole.end * BLOCK..]);
         copy_each(features % BLOCK, rest, last);
-    }
-}
-
-/// Writes or adds up to sixteen units of an array as blocks of columns: (columns, 16), zeros behind the last unit.
-///
-/// A column begins at one of `places`, and its units are `stride` apart.
-#[derive(Debug)]
-pub struct Gather<'a> {
-    /// Where to read.
-    pub from: &'a [f32],
-    /// Where each column begins.
-    pub places: &'a [usize],
-    /// Floats between two units.
-    pub stride: usize,
-    /// Number of units, at most 16.
-    pub units: usize,
-    /// Multiplies all that is read.
-    pub factor: f32,
-    /// Whether to add to what is in `blocked` rather than to replace it.
-    pub accumulate: bool,
-    /// (columns, 16)
-    pub blocked: &'a mut [f32],
-}
-
-impl Kernel for Gather<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Lanes>(self) {
-        let Self { from, places, stride, units, factor, accumulate, blocked } = self;
-        assert!((1..=BLOCK).contains(&units) && blocked.len() == places.len() * BLOCK);
-        let Some(last) = places.iter().max() else { return };
-        let reach = (units - 1).saturating_mul(stride).saturating_add(*last);
-        assert!(reach < from.len(), "a column ends at {reach}, the array at {}", from.len());
-        assert!(stride <= WIDEST, "units are {stride} values apart");
-        for (place, to) in places.iter().zip(blocked.as_chunks_mut::<BLOCK>().0) {
-            // SAFETY: no unit of any column is behind `reach`, and `to` has sixteen values.
-            unsafe {
-                let start = from.as_ptr().add(*place);
-                let mut rest = [0.0; BLOCK];
-                for part in (0..BLOCK).step_by(V::LANES) {
-                    let values = if units < BLOCK {
-                        for unit in part..(part + V::LANES).min(units) {
-                            rest[unit] = *start.add(unit * stride);
-                        }
-                        V::load(rest.as_ptr().add(part))
-                    } else if stride == 1 {
-                        V::load(start.add(part))
-                    } else {
-                        V::load_apart(start.add(part * stride), stride)
-                    };
-                    let to = to.as_mut_ptr().add(part);
-                    let old = if accumulate { V::load(to) } else { V::splat(0.0) };
-                    values.mul_add(V::splat(factor), old).store(to);
-                }
-            }
-        }
     }
 }

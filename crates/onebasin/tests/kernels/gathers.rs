@@ -3,10 +3,11 @@
 use crate::plain::close;
 use crate::plain::normals;
 use onebasin::kernels::Isa;
+use onebasin::kernels::gather::Columns;
+use onebasin::kernels::gather::Gather;
 use onebasin::kernels::lanes::BLOCK;
 use onebasin::kernels::marginals::Marginals;
 use onebasin::kernels::marginals::PermutedProduct;
-use onebasin::kernels::pack::Gather;
 use onebasin::rng::Stream;
 use onebasin::symmetry::Permutation;
 use proptest::prelude::*;
@@ -16,21 +17,34 @@ proptest! {
 
     #[test]
     fn columns_are_gathered(
-        units in 1..=BLOCK,
-        stride in 1..40usize,
-        starts in prop::collection::vec(0..100usize, 0..30),
-        accumulate: bool,
+        units in 1..3 * BLOCK,
+        stride in prop_oneof![Just(1), 1..40usize],
+        starts in prop::collection::vec((0..100usize, 0..100usize), 0..30),
+        runs: bool,
+        minus: bool,
+        gap in 0..3usize,
+        factor in prop_oneof![Just(1.0f32), Just(-2.0)],
     ) {
-        let from = normals("from", 100 + 15 * 40);
-        let old = normals("old", starts.len() * BLOCK);
+        let mut from = normals("from", 200 + 3 * BLOCK * 40);
+        // Tiny ones become zero, whatever their sign, and NaN stays.
+        (from[7], from[20], from[33], from[60]) = (1e-30, -1e-40, f32::NAN, -0.9e-19);
+        let places: Vec<usize> = (0..starts.len()).map(|at| if runs { starts[0].0 + at } else { starts[at].0 }).collect();
+        let less: Vec<usize> = starts.iter().map(|start| start.1).filter(|_| minus).collect();
         for isa in Isa::available() {
-            let mut blocked = old.clone();
-            isa.run(Gather { from: &from, places: &starts, stride, units, factor: -2.0, accumulate, blocked: &mut blocked });
-            for (index, (found, old)) in blocked.iter().zip(&old).enumerate() {
-                let (column, unit) = (index / BLOCK, index % BLOCK);
-                let value = if unit < units { -2.0 * from[starts[column] + unit * stride] } else { 0.0 };
-                let expected = value + if accumulate { *old } else { 0.0 };
-                prop_assert_eq!(*found, expected, "{:?}", isa);
+            let block = (places.len() + gap) * BLOCK;
+            let mut blocked = vec![f32::INFINITY; units.div_ceil(BLOCK) * block];
+            let columns = Columns { from: &from, places: &places, less: &less, stride, units, factor };
+            isa.run(Gather { columns, block, blocked: &mut blocked });
+            for (index, found) in blocked.iter().enumerate() {
+                let (unit, column) = (index / block * BLOCK + index % BLOCK, index % block / BLOCK);
+                if column >= places.len() {
+                    prop_assert_eq!(*found, f32::INFINITY, "not a column");
+                    continue;
+                }
+                let value = |places: &[usize]| places.get(column).map_or(0.0, |place| from[place + unit * stride]);
+                let expected = if unit < units { factor * (value(&places) - value(&less)) } else { 0.0 };
+                let expected = if expected.abs() < 1.1e-19 { 0.0 } else { expected };
+                prop_assert!(*found == expected || found.is_nan() && expected.is_nan(), "{isa:?} {found} {expected}");
             }
         }
     }
@@ -77,16 +91,8 @@ proptest! {
 fn a_column_beyond_the_end_is_refused() {
     let mut blocked = [0.0; BLOCK];
     let (from, places) = ([0.0; 10], [4]);
-    let gather = Gather {
-        from: &from,
-        places: &places,
-        stride: 3,
-        units: 3,
-        factor: 1.0,
-        accumulate: false,
-        blocked: &mut blocked,
-    };
-    Isa::detect().run(gather);
+    let columns = Columns { from: &from, places: &places, less: &[], stride: 3, units: 3, factor: 1.0 };
+    Isa::detect().run(Gather { columns, block: BLOCK, blocked: &mut blocked });
 }
 
 #[test]

@@ -13,5 +13,6 @@ pub mod posterior;
 pub mod infer;
 pub mod store;
 pub mod align;
+pub mod path;
 pub mod measure;
 pub mod experiment;

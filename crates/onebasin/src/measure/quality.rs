@@ -35,20 +35,37 @@ impl Quality {
                 why: format!("{} labels", labels.len()),
             });
         }
-        let (mut errors, mut nll) = (0usize, 0.0);
-        for (row, label) in probabilities.chunks_exact(classes).zip(labels) {
+        let mut score = Score::default();
+        score.add_rows(probabilities, labels);
+        let (error, nll) = (score.errors / labels.len() as f64, score.nll / labels.len() as f64);
+        Ok(Self { images: labels.len(), samples, error, nll })
+    }
+}
+
+/// Sums over images.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Score {
+    /// How many are wrong.
+    pub(super) errors: f64,
+    /// Minus the logarithms of the probabilities of the labels.
+    pub(super) nll: f64,
+}
+
+impl Score {
+    /// Adds images: `probabilities` (images, classes), `labels` (images).
+    pub(super) fn add_rows<T: Copy + PartialOrd + Into<f64>>(&mut self, probabilities: &[T], labels: &[u32]) {
+        for (row, label) in probabilities.chunks_exact(probabilities.len() / labels.len()).zip(labels) {
             let at_label = row[*label as usize];
             // A NaN is not the largest of anything, so it counts as an error.
             let largest = row
                 .iter()
                 .enumerate()
                 .all(|(class, other)| *other < at_label || (*other == at_label && class >= *label as usize));
-            errors += usize::from(!largest);
+            self.errors += f64::from(u8::from(!largest));
             // Probabilities come from f32: what is below its smallest number has become zero.
-            nll -= if at_label.is_nan() { f64::NAN } else { at_label.max(f64::from(f32::MIN_POSITIVE)).ln() };
+            let at_label: f64 = at_label.into();
+            self.nll -= if at_label.is_nan() { f64::NAN } else { at_label.max(f64::from(f32::MIN_POSITIVE)).ln() };
         }
-        let images = labels.len() as f64;
-        Ok(Self { images: labels.len(), samples, error: errors as f64 / images, nll: nll / images })
     }
 }
 

@@ -59,6 +59,11 @@ impl Predictor {
         })
     }
 
+    /// Its threads.
+    pub fn team(&self) -> &Team {
+        &self.team
+    }
+
     /// The mean over up to `samples` points of the probabilities of each class, (images, classes).
     ///
     /// `progress` is told how much of how much is done, and may break off: then the result is `None`.

@@ -1,0 +1,283 @@
+//! Barriers between posteriors: where there is none, what mirrors them, and how sure they are.
+
+use onebasin::align;
+use onebasin::arch::Arch;
+use onebasin::arch::Preset;
+use onebasin::data::Examples;
+use onebasin::data::Scaling;
+use onebasin::data::Split;
+use onebasin::data::Standardisation;
+use onebasin::data::Subset;
+use onebasin::kernels::Team;
+use onebasin::measure::BarrierSettings;
+use onebasin::measure::Barriers;
+use onebasin::measure::Curve;
+use onebasin::measure::Curves;
+use onebasin::measure::Point;
+use onebasin::measure::Quality;
+use onebasin::net::Likelihood;
+use onebasin::params::Params;
+use onebasin::path::Geodesic;
+use onebasin::path::Path;
+use onebasin::posterior::Gaussian;
+use onebasin::posterior::Posterior;
+use onebasin::posterior::Predictor;
+use onebasin::symmetry::Permutations;
+use onebasin::symmetry::Spec;
+use std::ops::ControlFlow;
+
+const SETTINGS: BarrierSettings = BarrierSettings { points: 7, samples: 10, replicates: 20, seed: 3 };
+
+/// Pieces are of 128 of these images, so there are two, the last of them not whole.
+fn examples(images: usize) -> Examples {
+    let dataset = onebasin::data::load("synthetic", Split::Train, std::path::Path::new("")).unwrap();
+    let standardisation = Standardisation::of(Scaling::Standard, &dataset);
+    Examples::new(Subset::First(images).apply(&dataset).unwrap(), standardisation).unwrap()
+}
+
+fn arch() -> Arch {
+    let json = r#"{"preset": "mlp", "input": "6x6x1", "classes": 4, "hidden": [9, 5]}"#;
+    Arch::new(serde_json::from_str::<Preset>(json).unwrap()).unwrap()
+}
+
+fn gaussian(seed: u64, std: f32) -> Gaussian {
+    let arch = arch();
+    let std = Params::from_values(arch.layout(), vec![std; arch.layout().len()]).unwrap();
+    Gaussian::new(arch.initialise(seed), std).unwrap()
+}
+
+fn curves(from: &Gaussian, to: &Gaussian, settings: BarrierSettings, threads: usize) -> Curves {
+    on(&examples(150), from, to, settings, threads)
+}
+
+fn on(examples: &Examples, from: &Gaussian, to: &Gaussian, settings: BarrierSettings, threads: usize) -> Curves {
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, threads).unwrap();
+    let path = Geodesic::new(from, to).unwrap();
+    let mut go_on = |_, _| ControlFlow::Continue(());
+    Curves::along(&path, &mut predictor, examples, settings, &mut go_on).unwrap().unwrap()
+}
+
+fn all(curve: &Curve) -> [Barriers; 2] {
+    [curve.loss, curve.error]
+}
+
+#[test]
+fn between_equal_posteriors_there_is_no_barrier() {
+    for std in [0.0, 0.3] {
+        let Curves { path, mixture, .. } = curves(&gaussian(1, std), &gaussian(1, std), SETTINGS, 2);
+        for curve in [path, mixture] {
+            for Barriers { barrier, midpoint, instability } in all(&curve) {
+                for rise in [barrier, midpoint, instability] {
+                    assert_eq!(rise.value.to_bits(), 0.0f64.to_bits());
+                    assert_eq!(rise.standard_error, (std > 0.0).then_some(0.0));
+                }
+            }
+            assert!(
+                curve
+                    .points
+                    .iter()
+                    .all(|point| (point.loss, point.error) == (curve.points[0].loss, curve.points[0].error))
+            );
+        }
+    }
+}
+
+#[test]
+fn every_point_is_what_a_predictor_says_of_it() {
+    let (from, to) = (gaussian(1, 0.2), gaussian(2, 0.3));
+    let found = curves(&from, &to, SETTINGS, 2);
+    let examples = examples(150);
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, 1).unwrap();
+    let mut mean = |gaussian: Gaussian| {
+        let posterior = Posterior::Gaussian(gaussian);
+        let mut go_on = |_, _| ControlFlow::Continue(());
+        predictor.mean(&posterior, &examples, SETTINGS.samples, SETTINGS.seed, &mut go_on).unwrap().unwrap()
+    };
+    let check = |point: &Point, probabilities: &[f64]| {
+        let quality = Quality::of(probabilities, examples.dataset().labels(), SETTINGS.samples).unwrap();
+        assert!((point.loss.value - quality.nll).abs() < 1e-13, "{} and {}", point.loss.value, quality.nll);
+        assert_eq!(point.error.value, quality.error);
+    };
+    let ends = [mean(from.clone()), mean(to.clone())];
+    for (point, mixed) in found.path.points.iter().zip(&found.mixture.points) {
+        check(point, &mean(Geodesic::new(&from, &to).unwrap().at(point.tau).unwrap()));
+        let mixture = ends[0].iter().zip(&ends[1]).map(|(a, b)| (1.0 - point.tau) * a + point.tau * b);
+        check(mixed, &mixture.collect::<Vec<f64>>());
+    }
+    assert_eq!((found.images, found.samples), (150, SETTINGS.samples));
+}
+
+#[test]
+fn barriers_are_what_their_definitions_say() {
+    let Curves { path, .. } = curves(&gaussian(1, 0.2), &gaussian(2, 0.3), SETTINGS, 1);
+    let losses: Vec<f64> = path.points.iter().map(|point| point.loss.value).collect();
+    let (first, last) = (losses[0], losses[6]);
+    let over = |base: &dyn Fn(f64) -> f64| {
+        let rises = path.points.iter().map(|point| point.loss.value - base(point.tau));
+        rises.fold(f64::NEG_INFINITY, f64::max)
+    };
+    assert!((path.loss.barrier.value - over(&|tau| (1.0 - tau) * first + tau * last)).abs() < 1e-14);
+    assert!((path.loss.instability.value - over(&|_| f64::midpoint(first, last))).abs() < 1e-14);
+    assert!((path.loss.midpoint.value - (losses[3] - f64::midpoint(first, last))).abs() < 1e-14);
+    assert_eq!(path.loss.midpoint.at, 0.5);
+    let highest = path.points.iter().find(|point| point.tau == path.loss.instability.at).unwrap();
+    assert!(losses.iter().all(|loss| *loss <= highest.loss.value));
+}
+
+#[test]
+fn exchanged_ends_mirror_the_curve() {
+    let (a, b) = (gaussian(1, 0.2), gaussian(2, 0.3));
+    let (forth, back) = (curves(&a, &b, SETTINGS, 2), curves(&b, &a, SETTINGS, 2));
+    for (forth, back) in [(forth.path, back.path), (forth.mixture, back.mixture)] {
+        for (forth, back) in forth.points.iter().zip(back.points.iter().rev()) {
+            assert_eq!((forth.tau, forth.loss, forth.error), (1.0 - back.tau, back.loss, back.error));
+        }
+        for (forth, back) in all(&forth).iter().zip(all(&back)) {
+            assert_eq!(forth.barrier.value, back.barrier.value);
+            assert_eq!(forth.barrier.standard_error, back.barrier.standard_error);
+            assert_eq!((forth.midpoint, forth.instability.value), (back.midpoint, back.instability.value));
+        }
+    }
+}
+
+#[test]
+fn a_mixture_loses_nothing() {
+    for (seed, std) in [(2, 0.0), (3, 0.1), (4, 0.5)] {
+        let Curves { mixture, path, .. } = curves(&gaussian(1, std), &gaussian(seed, std), SETTINGS, 2);
+        assert!(mixture.loss.barrier.value.abs() < 1e-15, "{}", mixture.loss.barrier.value);
+        assert!(mixture.loss.midpoint.value < 0.0);
+        for end in [0, SETTINGS.points - 1] {
+            assert_eq!(mixture.points[end], path.points[end]);
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let (a, b) = (gaussian(1, 0.2), gaussian(2, 0.3));
+    let [one, two, three] = [1, 2, 3].map(|threads| curves(&a, &b, SETTINGS, threads));
+    assert!(one == two && two == three);
+    assert!(one != curves(&a, &b, BarrierSettings { seed: 4, ..SETTINGS }, 1));
+}
+
+#[test]
+fn points_are_not_drawn_and_have_no_standard_error() {
+    let (a, b) = (gaussian(1, 0.0), gaussian(2, 0.0));
+    let found = curves(&a, &b, SETTINGS, 1);
+    assert_eq!(found.samples, 1);
+    assert_eq!(found, curves(&a, &b, BarrierSettings { seed: 9, samples: 1, ..SETTINGS }, 1));
+    assert!(found.path.points.iter().all(|point| point.loss.standard_error.is_none()));
+    assert!(all(&found.path).iter().all(|barriers| barriers.barrier.standard_error.is_none()));
+    // One end with width is enough to draw at both.
+    let mixed = curves(&a, &gaussian(2, 0.1), SETTINGS, 1);
+    assert_eq!(mixed.samples, SETTINGS.samples);
+    assert_eq!(mixed.path.points[0].error.standard_error, Some(0.0));
+    assert!(mixed.path.points[6].loss.standard_error.unwrap() > 0.0);
+}
+
+#[test]
+fn a_permuted_copy_has_a_barrier_until_it_is_aligned() {
+    let spec = Spec::of(&arch());
+    let a = gaussian(1, 0.05);
+    let apply = |permutations: &Permutations, gaussian: &Gaussian| {
+        let apply = |params: &Params| spec.apply(permutations, params).unwrap();
+        Gaussian::new(apply(gaussian.mean()), apply(gaussian.std())).unwrap()
+    };
+    let b = apply(&Permutations::random(&spec, 5), &a);
+    let rises = |to: &Gaussian| curves(&a, to, SETTINGS, 2).path.loss.instability.value;
+    assert!(rises(&b).abs() > 1e-3, "{}", rises(&b));
+    let team = Team::new(2).unwrap();
+    let found = align::pair(&spec, &a, &b, align::Settings::default(), &team, &mut |_| ()).unwrap();
+    assert_eq!(rises(&apply(&found.permutations, &b)), 0.0);
+}
+
+/// The mean square of the standard errors against the variance over seeds.
+///
+/// For n seeds, K samples and B replicates, and measurements that are about normal, the variance over seeds has a relative
+/// deviation of √(2/(n−1)), and that of a bootstrap of √(2/K + 2/B), of which the mean is taken; it is too small by 1/K.
+#[test]
+fn standard_errors_are_the_spread_over_seeds() {
+    const SEEDS: usize = 100;
+    let settings = BarrierSettings { points: 3, samples: 24, replicates: 50, seed: 0 };
+    let (a, b) = (gaussian(1, 0.2), gaussian(2, 0.3));
+    let examples = examples(30);
+    let measured = |seed: u64| on(&examples, &a, &b, BarrierSettings { seed, ..settings }, 1).path;
+    let found: Vec<Curve> = (0..SEEDS as u64).map(measured).collect();
+    let (n, k, b) = (SEEDS as f64, settings.samples as f64, settings.replicates as f64);
+    let allowed = 4.5 * (2.0 / (n - 1.0) + (2.0 / k + 2.0 / b) / n).sqrt() + 1.0 / k;
+    assert!(allowed < 0.75);
+    let check = |what: &str, of: &dyn Fn(&Curve) -> (f64, Option<f64>)| {
+        let mean = found.iter().map(|curve| of(curve).0).sum::<f64>() / n;
+        let variance = found.iter().map(|curve| (of(curve).0 - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let estimated = found.iter().map(|curve| of(curve).1.unwrap().powi(2)).sum::<f64>() / n;
+        assert!((estimated / variance - 1.0).abs() < allowed, "{what}: {estimated} and {variance}");
+    };
+    check("loss at an end", &|curve| (curve.points[0].loss.value, curve.points[0].loss.standard_error));
+    check("loss in the middle", &|curve| (curve.points[1].loss.value, curve.points[1].loss.standard_error));
+    check("midpoint", &|curve| (curve.loss.midpoint.value, curve.loss.midpoint.standard_error));
+    check("instability", &|curve| (curve.loss.instability.value, curve.loss.instability.standard_error));
+}
+
+#[test]
+fn progress_is_told_and_may_break_off() {
+    let (a, b) = (gaussian(1, 0.2), gaussian(2, 0.3));
+    let path = Geodesic::new(&a, &b).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, 1).unwrap();
+    let mut seen = Vec::new();
+    let total = SETTINGS.points * SETTINGS.samples * 20;
+    let mut watch = |done, of| {
+        assert_eq!(of, total);
+        seen.push(done);
+        ControlFlow::Continue(())
+    };
+    assert!(Curves::along(&path, &mut predictor, &examples(20), SETTINGS, &mut watch).unwrap().is_some());
+    assert!(seen.is_sorted() && seen[0] == 0 && seen[seen.len() - 1] == total);
+    for stop in [0, total / 3, total - 1] {
+        let mut watch = |done, _| if done > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        assert!(Curves::along(&path, &mut predictor, &examples(20), SETTINGS, &mut watch).unwrap().is_none());
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let a = gaussian(1, 0.2);
+    let path = Geodesic::new(&a, &a).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, 1).unwrap();
+    for (settings, named) in [
+        (BarrierSettings { points: 4, ..SETTINGS }, "points"),
+        (BarrierSettings { samples: 0, ..SETTINGS }, "samples"),
+        (BarrierSettings { replicates: 1, ..SETTINGS }, "replicates"),
+    ] {
+        let mut go_on = |_, _| ControlFlow::Continue(());
+        let error = Curves::along(&path, &mut predictor, &examples(20), settings, &mut go_on).unwrap_err();
+        assert!(error.to_string().contains(named), "{error}");
+    }
+}
+
+#[test]
+fn json_gives_the_same_curves_back() {
+    let written = curves(&gaussian(1, 0.2), &gaussian(2, 0.2), SETTINGS, 1);
+    let read: Curves = serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap();
+    assert_eq!(read, written);
+}
+
+/// More images than are looked at together.
+#[test]
+fn the_same_images_many_times_give_the_same_curve() {
+    let settings = BarrierSettings { points: 3, samples: 2, replicates: 4, seed: 0 };
+    let some = examples(150);
+    let repeated: Vec<u32> = (0..150).cycle().take(67 * 150).collect();
+    let many = Examples::new(some.dataset().select(&repeated), some.standardisation().clone()).unwrap();
+    assert!(many.len() > 10_000);
+    let (from, to) = (gaussian(1, 0.2), gaussian(2, 0.3));
+    let [once, often] = [&some, &many].map(|examples| on(examples, &from, &to, settings, 2));
+    for (once, often) in [(&once.path, &often.path), (&once.mixture, &often.mixture)] {
+        for (once, often) in once.points.iter().zip(&often.points) {
+            for (once, often) in [(once.loss, often.loss), (once.error, often.error)] {
+                assert!((once.value - often.value).abs() < 1e-12);
+                let [once, often] = [once, often].map(|estimate| estimate.standard_error.unwrap());
+                assert!((once - often).abs() < 1e-9, "{once} and {often}");
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Geodesics and barycentres are what the Wasserstein distance says they are, and exact where they should be.
+
+use onebasin::params::Layout;
+use onebasin::params::Params;
+use onebasin::path::Geodesic;
+use onebasin::path::Path;
+use onebasin::path::barycentre;
+use onebasin::path::between;
+use onebasin::path::grid;
+use onebasin::posterior::Gaussian;
+use onebasin::rng::Stream;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const LEN: usize = 24;
+
+fn layout() -> Arc<Layout> {
+    Arc::new(Layout::new([("a", &[LEN][..])]).unwrap())
+}
+
+fn of_values(mean: &[f32], std: &[f32]) -> Gaussian {
+    let params = |values: &[f32]| Params::from_values(&layout(), values.to_vec()).unwrap();
+    Gaussian::new(params(mean), params(std)).unwrap()
+}
+
+/// Values of many sizes, zeros of both signs among them.
+fn gaussians() -> impl Strategy<Value = Gaussian> {
+    let value = prop_oneof![4 => -3f32..3.0, 1 => -1e9f32..1e9, 1 => -1e-9f32..1e-9, 1 => Just(0.0), 1 => Just(-0.0)];
+    let values = || prop::collection::vec(value.clone(), LEN);
+    let std = prop::collection::vec(prop_oneof![4 => 0f32..2.0, 1 => Just(0.0), 1 => 0f32..1e-9], LEN);
+    (values(), std).prop_map(|(mean, std)| of_values(&mean, &std))
+}
+
+fn normal(seed: u64) -> Gaussian {
+    let (mut mean, mut std) = ([0.0; LEN], [0.0; LEN]);
+    Stream::new(seed, "mean", 0).fill_normal(&mut mean);
+    Stream::new(seed, "std", 0).fill_normal(&mut std);
+    of_values(&mean, &std.map(f32::abs))
+}
+
+fn bits(gaussian: &Gaussian) -> Vec<u32> {
+    [gaussian.mean(), gaussian.std()].iter().flat_map(|part| part.values()).map(|value| value.to_bits()).collect()
+}
+
+fn at(from: &Gaussian, to: &Gaussian, tau: f64) -> Gaussian {
+    Geodesic::new(from, to).unwrap().at(tau).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn the_ends_of_a_path_are_its_ends(from in gaussians(), to in gaussians()) {
+        prop_assert_eq!(bits(&at(&from, &to, 0.0)), bits(&from));
+        prop_assert_eq!(bits(&at(&from, &to, 1.0)), bits(&to));
+    }
+
+    #[test]
+    fn between_equal_ends_nothing_changes(end in gaussians(), tau in 0f64..=1.0) {
+        prop_assert_eq!(bits(&at(&end, &end, tau)), bits(&end));
+    }
+
+    #[test]
+    fn exchanged_ends_mirror_the_path(from in gaussians(), to in gaussians(), half in 1usize..40) {
+        for tau in grid(2 * half + 1).unwrap() {
+            prop_assert_eq!(at(&from, &to, tau), at(&to, &from, 1.0 - tau));
+        }
+    }
+
+    #[test]
+    fn a_grid_is_its_own_mirror_image(half in 1usize..500) {
+        let grid = grid(2 * half + 1).unwrap();
+        prop_assert_eq!((grid[0], grid[half], grid[2 * half]), (0.0, 0.5, 1.0));
+        for (index, (tau, mirrored)) in grid.iter().zip(grid.iter().rev()).enumerate() {
+            prop_assert_eq!(1.0 - tau, *mirrored);
+            prop_assert!((tau - index as f64 / (2.0 * half as f64)).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn numbers_between_are_on_the_straight_line(from in -1e3f64..1e3, to in -1e3f64..1e3, tau in 0f64..=1.0) {
+        let expected = (1.0 - tau) * from + tau * to;
+        prop_assert!((between(from, to, tau) - expected).abs() < 1e-12);
+    }
+}
+
+/// All distances are rounded once for each of the f32 values of a point on the path, by at most 2⁻²⁴ of about 3.
+const ROUNDING: f64 = 1e-5;
+
+#[test]
+fn a_path_has_constant_speed() {
+    let (from, to) = (normal(1), normal(2));
+    let whole = from.distance(&to).unwrap();
+    assert!(whole > 1.0);
+    for tau in grid(9).unwrap() {
+        let here = at(&from, &to, tau);
+        assert!((from.distance(&here).unwrap() - tau * whole).abs() < ROUNDING);
+        assert!((here.distance(&to).unwrap() - (1.0 - tau) * whole).abs() < ROUNDING);
+    }
+    // Were it variances that go straight, the way would be longer.
+    let detour: Vec<f32> =
+        from.std().values().iter().zip(to.std().values()).map(|(a, b)| f32::hypot(*a, *b) / 2f32.sqrt()).collect();
+    let wrong = of_values(at(&from, &to, 0.5).mean().values(), &detour);
+    assert!(from.distance(&wrong).unwrap() + wrong.distance(&to).unwrap() > whole + 0.01);
+}
+
+/// The weighted sum of squared distances.
+fn spread(corners: &[(f64, &Gaussian)], here: &Gaussian) -> f64 {
+    corners.iter().map(|(weight, corner)| weight * here.distance(corner).unwrap().powi(2)).sum()
+}
+
+#[test]
+fn nothing_is_nearer_than_the_middle_or_the_barycentre() {
+    let [a, b, c] = [1, 2, 3].map(normal);
+    let pair = [(0.5, &a), (0.5, &b)];
+    let three = [(0.2, &a), (0.5, &b), (0.3, &c)];
+    for (corners, middle) in [(&pair[..], at(&a, &b, 0.5)), (&three, barycentre(&three).unwrap())] {
+        let least = spread(corners, &middle);
+        for seed in 10..40 {
+            let noise = normal(seed);
+            for size in [0.01, 0.1, 1.0] {
+                let moved = |values: &Params, by: &Params, lowest: f32| -> Vec<f32> {
+                    values.values().iter().zip(by.values()).map(|(value, by)| (value + size * by).max(lowest)).collect()
+                };
+                let mean = moved(middle.mean(), noise.mean(), f32::NEG_INFINITY);
+                let other = of_values(&mean, &moved(middle.std(), noise.mean(), 0.0));
+                // For a quadratic function of the mean and the standard deviation, this is an identity.
+                let expected = least + middle.distance(&other).unwrap().powi(2);
+                assert!((spread(corners, &other) - expected).abs() < ROUNDING * expected);
+                assert!(spread(corners, &other) > least);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_barycentre_of_two_is_on_the_path_and_that_of_equals_is_theirs() {
+    let (a, b) = (normal(1), normal(2));
+    for tau in grid(11).unwrap() {
+        let distance = barycentre(&[(1.0 - tau, &a), (tau, &b)]).unwrap().distance(&at(&a, &b, tau)).unwrap();
+        assert!(distance < ROUNDING, "{tau}: {distance}");
+    }
+    let third = 1.0 / 3.0;
+    assert_eq!(barycentre(&[(third, &a), (third, &a), (third, &a)]).unwrap(), a);
+    assert_eq!(barycentre(&[(0.0, &a), (1.0, &b), (0.0, &a)]).unwrap(), b);
+}
+
+#[test]
+fn what_is_not_a_path_is_refused() {
+    let (a, b) = (normal(1), normal(2));
+    let said = |result: Result<Gaussian, onebasin::error::Error>| result.unwrap_err().to_string();
+    for tau in [-0.1, 1.1, f64::NAN] {
+        assert!(said(Geodesic::new(&a, &b).unwrap().at(tau)).contains("from 0 to 1"));
+    }
+    for weights in [[0.5, 0.6], [-0.5, 1.5], [f64::NAN, 1.0], [0.0, 0.0]] {
+        assert!(said(barycentre(&[(weights[0], &a), (weights[1], &b)])).contains("weight"));
+    }
+    assert!(said(barycentre(&[])).contains("is 0"));
+    let other = Arc::new(Layout::new([("b", &[LEN][..])]).unwrap());
+    let other = Gaussian::new(Params::zeros(&other), Params::zeros(&other)).unwrap();
+    assert!(Geodesic::new(&a, &other).is_err());
+    assert!(barycentre(&[(0.5, &a), (0.5, &other)]).is_err());
+    for points in [0, 1, 2, 24] {
+        assert!(grid(points).unwrap_err().to_string().contains("odd"));
+    }
+}

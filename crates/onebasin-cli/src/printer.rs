@@ -81,6 +81,17 @@ impl Printer {
         bar.with_position(done)
     }
 
+    /// A bar that shows which part of something that may take long is done; nothing is shown but on a terminal.
+    pub(crate) fn steps(&self) -> ProgressBar {
+        if self.silent || !self.stderr.is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{bar:24} {percent:>3}% {eta} left | {msg}");
+        let bar = ProgressBar::new(0).with_style(style.expect("the template is right"));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    }
+
     /// A sign that something goes on, whose end nobody knows; nothing is shown but on a terminal.
     pub(crate) fn spinner(&self) -> ProgressBar {
         if self.silent || !self.stderr.is_terminal() {

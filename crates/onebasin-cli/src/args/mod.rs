@@ -1,6 +1,7 @@
 //! What can be typed on the command line, and how it becomes settings.
 
 mod arch;
+mod barrier;
 
 use crate::commands::Settings;
 use crate::commands::align;
@@ -8,6 +9,7 @@ use crate::commands::data;
 use crate::commands::planted;
 use crate::commands::train;
 use arch::PresetArgs;
+use barrier::BarrierArgs;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
@@ -43,6 +45,16 @@ enum Command {
     /// Describe a network: its tensors, its hidden layers, its size and its cost
     #[command(subcommand, after_help = "Example:\n  onebasin arch mlp --hidden 512,512,512")]
     Arch(PresetArgs),
+    /// Measure barriers: how much loss and error rise on the way from one posterior to another
+    ///
+    /// Goes along the Wasserstein geodesic, whose means and standard deviations go straight from A to B, for B as it is and
+    /// with its units permuted to be where their like is in A. The loss is that of the predictive distribution; what it rises
+    /// by is measured from the line between its ends, and comes with a standard error. The mixture of A and B is the
+    /// reference that nothing is lost on.
+    ///
+    /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing written).
+    #[command(after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --channel w2,mean -o runs/barrier")]
+    Barrier(BarrierArgs),
     /// List, download and verify data sets
     #[command(subcommand, after_help = "Example:\n  onebasin data get mnist")]
     Data(DataCommand),
@@ -243,6 +255,7 @@ impl Args {
         match self.command {
             Command::Align(align) => Settings::Align(align.resolve()),
             Command::Arch(preset) => Settings::Arch(preset.resolve()),
+            Command::Barrier(barrier) => Settings::Barrier(barrier.resolve()),
             Command::Planted(PlantedArgs { config, overrides, threads, json }) => {
                 Settings::Planted(planted::Settings { config, overrides, threads, json })
             }

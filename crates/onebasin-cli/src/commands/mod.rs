@@ -1,9 +1,14 @@
-//! One file per command: a function of resolved settings and the printer.
+//! One file or folder per command, a function of resolved settings and the printer; and what several of them need.
 
 pub(crate) mod align;
 pub(crate) mod arch;
+pub(crate) mod barrier;
 pub(crate) mod data;
+mod folders;
+mod images;
+mod members;
 pub(crate) mod planted;
+mod signals;
 pub(crate) mod train;
 
 use crate::printer::ExitStatus;
@@ -16,6 +21,8 @@ pub(crate) enum Settings {
     Align(align::Settings),
     /// Describe an architecture.
     Arch(arch::Settings),
+    /// Measure barriers between posteriors.
+    Barrier(barrier::Settings),
     /// Solve alignment problems whose solution is known.
     Planted(planted::Settings),
     /// Infer a posterior.
@@ -29,10 +36,16 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     match settings {
         Settings::Align(settings) => align::run(settings, printer),
         Settings::Arch(settings) => arch::run(settings, printer),
+        Settings::Barrier(settings) => barrier::run(settings, printer),
         Settings::Planted(settings) => planted::run(settings, printer),
         Settings::Train(settings) => train::run(settings, printer),
         Settings::Data(settings) => data::run(settings, printer),
     }
+}
+
+/// How a configuration would call it.
+fn name_of(value: &impl serde::Serialize) -> anyhow::Result<String> {
+    Ok(serde_json::from_value(serde_json::to_value(value)?)?)
 }
 
 /// The number of threads asked for, or one for each core.

@@ -1,5 +1,6 @@
 //! `onebasin planted`: solves alignment problems whose solution is known, and prints what each solver found.
 
+use crate::commands::name_of;
 use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
@@ -44,7 +45,7 @@ fn table(rows: &[Recovery]) -> anyhow::Result<Table> {
     let columns = ["units recovered", "objective / planted", "assignments"].map(|title| (title, Right));
     let mut table = Table::new([("correlation", Right), ("solver", Left)].into_iter().chain(columns));
     for row in rows {
-        let solver: String = serde_json::from_value(serde_json::to_value(row.solver)?)?;
+        let solver = name_of(&row.solver)?;
         table.push([
             format!("{:.2}", row.correlation),
             solver,

@@ -1,5 +1,6 @@
 //! `onebasin train`: runs a configuration to its end, watched by a progress bar, a log and TensorBoard.
 
+use crate::commands::signals::Signals;
 use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
@@ -21,15 +22,8 @@ use onebasin::experiment::Watcher;
 use onebasin_report::Alignment::Left;
 use onebasin_report::Alignment::Right;
 use onebasin_report::Table;
-use signal_hook::consts::SIGINT;
-use signal_hook::consts::SIGTERM;
-use signal_hook::flag;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
 use std::time::SystemTime;
@@ -139,28 +133,6 @@ fn report(summary: &Summary, printer: &Printer) -> anyhow::Result<ExitStatus> {
     }
     printer.data(&table.text())?;
     Ok(ExitStatus::Success)
-}
-
-/// The signals that ask a run to stop; the second one stops the process at once.
-#[derive(Debug)]
-struct Signals(Arc<AtomicUsize>);
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        let (number, again) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        for signal in [SIGINT, SIGTERM] {
-            // Looked at before it is raised: the first signal passes, the second does what it always did.
-            flag::register_conditional_default(signal, Arc::clone(&again))?;
-            flag::register(signal, Arc::clone(&again))?;
-            flag::register_usize(signal, Arc::clone(&number), signal as usize)?;
-        }
-        Ok(Self(number))
-    }
-
-    /// The signal received, 0 if there was none.
-    fn received(&self) -> u8 {
-        self.0.load(Ordering::Relaxed) as u8
-    }
 }
 
 /// Looks after a run: shows how far it is, saves it now and then, stops it when asked.

@@ -24,11 +24,14 @@ use crate::arch::Shape;
 use crate::error::Error;
 use crate::error::Result;
 use catalogue::Source;
+use serde::Deserialize;
+use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 
 /// Which of the two published parts of a data set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Split {
     /// What networks are trained on.
     Train,

@@ -2,15 +2,13 @@
 
 use super::Activation;
 use super::Settings;
-use super::members::Source;
-use super::members::at_prior;
+use crate::commands::images;
+use crate::commands::members::Source;
+use crate::commands::members::at_prior;
 use anyhow::Context;
-use anyhow::bail;
 use onebasin::arch::Arch;
 use onebasin::data::Examples;
-use onebasin::data::Subset;
 use onebasin::error::Error;
-use onebasin::experiment::TrainConfig;
 use onebasin::store::StoredPosterior;
 use onebasin::symmetry::Spec;
 use std::path::Path;
@@ -36,9 +34,9 @@ impl Criterion {
     ) -> anyhow::Result<Self> {
         let method = settings.method;
         if let Some(activation) = method.activation {
-            check_pixels(sources, stored)?;
+            images::check_pixels(sources, stored)?;
             let first = sources[0].file.display();
-            let examples = images(&stored[0], &settings.data, activation).with_context(|| first.to_string())?;
+            let examples = first_images(&stored[0], &settings.data, activation).with_context(|| first.to_string())?;
             return Ok(Self::Activations(Box::new(examples), activation.draws));
         }
         match method.leave_out_prior {
@@ -62,30 +60,12 @@ impl Criterion {
     }
 }
 
-/// Networks that see one image differently cannot be compared on it.
-fn check_pixels(sources: &[Source], stored: &[StoredPosterior]) -> anyhow::Result<()> {
-    let first = &stored[0].provenance.standardisation;
-    for (source, stored) in sources.iter().zip(stored) {
-        if stored.provenance.standardisation != *first {
-            bail!(
-                "{} scales pixels differently than {}, so their activations on one image cannot be compared",
-                source.file.display(),
-                sources[0].file.display()
-            );
-        }
-    }
-    Ok(())
-}
-
 /// The first of the images that a posterior was trained on.
-fn images(stored: &StoredPosterior, data: &Path, activation: Activation) -> anyhow::Result<Examples> {
+fn first_images(stored: &StoredPosterior, data: &Path, activation: Activation) -> anyhow::Result<Examples> {
     for (what, number) in [("--images", activation.images), ("--draws", activation.draws)] {
         if number == 0 {
             return Err(Error::Zero { what: what.to_owned() }.into());
         }
     }
-    let config = serde_json::from_value::<TrainConfig>(stored.provenance.config.clone());
-    let training = config.context("its provenance does not say what it was trained on")?.training(data)?;
-    let some = Subset::First(activation.images.min(training.len())).apply(training.dataset())?;
-    Ok(Examples::new(some, stored.provenance.standardisation.clone())?)
+    Ok(images::first(&images::config(stored)?.training(data)?, activation.images, stored)?)
 }

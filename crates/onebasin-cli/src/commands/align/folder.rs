@@ -1,11 +1,11 @@
 //! The folder of an alignment: looked at before the work, written after it.
 
+use crate::commands::folders::files;
+use crate::commands::folders::write_text;
 use anyhow::Context;
 use anyhow::bail;
 use onebasin::error::Error;
-use onebasin::store::write_whole;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -107,21 +107,6 @@ impl Folder {
     }
 
     fn write_parts(&self, file: &Path, parts: impl IntoIterator<Item = impl AsRef<str>>) -> Result<(), Error> {
-        let path = self.join(file);
-        let fault = |error: std::io::Error| Error::File { path: path.clone(), reason: error.to_string() };
-        write_whole(&path, |out| {
-            parts.into_iter().try_for_each(|part| out.write_all(part.as_ref().as_bytes()).map_err(fault))
-        })
+        write_text(&self.join(file), parts)
     }
-}
-
-/// What is in a folder, in the order of names; nothing, if there is no such folder.
-fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| folder.display().to_string())?,
-    };
-    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    files.sort();
-    Ok(files)
 }

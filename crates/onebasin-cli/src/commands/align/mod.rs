@@ -3,18 +3,19 @@
 mod comparison;
 mod criterion;
 mod folder;
-mod members;
 mod relabel;
 mod report;
 mod tables;
 mod whole;
 
+use crate::commands::members;
+use crate::commands::members::Source;
+use crate::commands::name_of;
 use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
 use anyhow::bail;
 use folder::Folder;
-use members::Source;
 use onebasin::align;
 use onebasin::align::Channel;
 use onebasin::align::Solver;
@@ -154,7 +155,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let method = settings.method;
     method.check(settings.posteriors.len())?;
     let threads = threads(settings.threads)?;
-    let sources = members::find(&settings.posteriors, &settings.output)?;
+    let sources = members::find(&settings.posteriors, Some(&settings.output))?;
     let folder = Folder::look(&settings.output, settings.force)?;
     let outcome = match method.to {
         To::First | To::Mean | To::Universe => whole::run(settings, &sources, &folder, threads, printer)?,
@@ -182,9 +183,4 @@ fn finish(report: &Report, folder: &Folder, settings: &Settings, printer: &Print
     printer.say(&format!("all that is known: {}", folder.join(Folder::report()).display()));
     printer.data(&if settings.json { json } else { report.outcome.text() })?;
     Ok(status)
-}
-
-/// How a configuration would call it.
-fn name_of(value: &impl Serialize) -> anyhow::Result<String> {
-    Ok(serde_json::from_value(serde_json::to_value(value)?)?)
 }

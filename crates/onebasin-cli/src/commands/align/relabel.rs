@@ -3,13 +3,13 @@
 use super::Settings;
 use super::comparison::Comparison;
 use super::folder::Folder;
-use super::members::Source;
-use super::members::check_architecture;
-use super::members::check_finite;
 use super::report::Group;
 use super::report::Outcome;
 use super::report::Relabelled;
 use super::report::Together;
+use crate::commands::members::Source;
+use crate::commands::members::check_architecture;
+use crate::commands::members::check_finite;
 use crate::printer::Printer;
 use anyhow::Context;
 use onebasin::align;

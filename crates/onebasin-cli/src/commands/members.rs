@@ -1,4 +1,4 @@
-//! The posteriors that are aligned: found, read and compared before anything is written.
+//! The posteriors that a command is about: found, read and compared before anything is written.
 
 use anyhow::Context;
 use anyhow::bail;
@@ -28,12 +28,14 @@ pub(super) struct Source {
 }
 
 /// Finds all files, none of which may lie in the folder that is written.
-pub(super) fn find(paths: &[PathBuf], output: &Path) -> anyhow::Result<Vec<Source>> {
+pub(super) fn find(paths: &[PathBuf], output: Option<&Path>) -> anyhow::Result<Vec<Source>> {
     let mut sources: Vec<Source> = Vec::with_capacity(paths.len());
     for path in paths {
         let file = file_of(path)?;
         let whole = file.canonicalize().with_context(|| file.display().to_string())?;
-        if output.canonicalize().is_ok_and(|output| whole.starts_with(output)) {
+        if let Some(output) = output
+            && output.canonicalize().is_ok_and(|output| whole.starts_with(output))
+        {
             bail!("{} lies in the folder {} that is to be written", file.display(), output.display());
         }
         sources.push(Source { name: unlike(&sources, &name(&whole)), file });

@@ -1,0 +1,168 @@
+//! `onebasin barrier`: how much loss and error rise on the way from one posterior to another.
+
+mod folder;
+mod orders;
+mod report;
+mod table;
+
+use crate::commands::images;
+use crate::commands::members;
+use crate::commands::members::Source;
+use crate::commands::signals::Signals;
+use crate::commands::threads;
+use crate::printer::ExitStatus;
+use crate::printer::Printer;
+use anyhow::Context;
+use anyhow::bail;
+use folder::Folder;
+use onebasin::align::Channel;
+use onebasin::align::Solver;
+use onebasin::arch::Arch;
+use onebasin::data::Examples;
+use onebasin::data::Split;
+use onebasin::error::Error;
+use onebasin::measure::BarrierSettings;
+use onebasin::measure::Curves;
+use onebasin::path::Geodesic;
+use onebasin::posterior::Posterior;
+use onebasin::posterior::Predictor;
+use onebasin::store::StoredPosterior;
+use onebasin::symmetry::Spec;
+use orders::Order;
+use report::Measured;
+use report::Report;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// What the command needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Files, or folders of runs: the one that stays, then the one that is permuted.
+    pub(crate) posteriors: [PathBuf; 2],
+    /// The folder that is written, if one is.
+    pub(crate) output: Option<PathBuf>,
+    /// The folder of the data sets.
+    pub(crate) data: PathBuf,
+    /// `None` for what the first posterior was trained on.
+    pub(crate) dataset: Option<String>,
+    /// Which images.
+    pub(crate) splits: Vec<Split>,
+    /// At most so many training images.
+    pub(crate) images: usize,
+    /// Permutations that are known: a file of `onebasin align`.
+    pub(crate) alignment: Option<PathBuf>,
+    /// Criteria by which to seek more.
+    pub(crate) channels: Vec<Channel>,
+    /// How to seek them.
+    pub(crate) solver: Solver,
+    /// How each path is measured.
+    pub(crate) measure: BarrierSettings,
+    /// `None` for one per core.
+    pub(crate) threads: Option<usize>,
+    /// Whether earlier measures may be replaced.
+    pub(crate) force: bool,
+    /// Whether the report is printed instead of a table.
+    pub(crate) json: bool,
+}
+
+/// Aligns, measures, writes and prints.
+pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    settings.measure.check()?;
+    if settings.images == 0 {
+        return Err(Error::Zero { what: "--images".to_owned() }.into());
+    }
+    let threads = threads(settings.threads)?;
+    if threads == 0 {
+        return Err(Error::Zero { what: "the number of threads".to_owned() }.into());
+    }
+    let sources = members::find(&settings.posteriors, settings.output.as_deref())?;
+    let folder = settings.output.as_deref().map(|output| Folder::look(output, settings.force)).transpose()?;
+    let stored = members::read(&sources)?;
+    check(&sources, &stored)?;
+    let first = &stored[0];
+    let arch = Arch::new(first.provenance.arch.clone())?;
+    let parts = parts(first, settings, &arch).with_context(|| sources[0].file.display().to_string())?;
+    let mut predictor = Predictor::new(&arch, first.provenance.likelihood, threads)?;
+    let signals = Signals::listen()?;
+    let ends = [0, 1].map(|index: usize| stored[index].posterior.gaussian());
+    let orders = orders::all(settings, &sources, [&ends[0], &ends[1]], &Spec::of(&arch), predictor.team(), printer)?;
+
+    let mut measured = Vec::new();
+    let bar = printer.steps();
+    let count = orders.len() * parts.len();
+    for (index, order) in orders.iter().enumerate() {
+        for (number, (split, examples)) in parts.iter().enumerate() {
+            let what = format!("{}, curve {} of {count}", order.name, index * parts.len() + number + 1);
+            bar.reset();
+            bar.set_message(what.clone());
+            let mut progress = |done: usize, total: usize| {
+                bar.set_length(total as u64);
+                bar.set_position(done as u64);
+                if signals.received() == 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let path = Geodesic::new(&ends[0], &order.gaussian)?;
+            let begun = Instant::now();
+            let curves = Curves::along(&path, &mut predictor, examples, settings.measure, &mut progress)?;
+            let Some(curves) = curves else {
+                bar.finish_and_clear();
+                printer.say("stopped; nothing was written");
+                return Ok(ExitStatus::Signal(signals.received()));
+            };
+            let seconds = begun.elapsed().as_secs_f64();
+            if bar.is_hidden() {
+                printer.say(&format!("{what}: {seconds:.1} seconds"));
+            }
+            measured.push(Measured { order, split: *split, curves, seconds });
+        }
+    }
+    bar.finish_and_clear();
+
+    let report = Report::new(settings, &sources, &stored, &orders, measured);
+    let json = report.json()?;
+    if let Some(folder) = folder {
+        folder.write(&report.csv()?, &json)?;
+        printer.say(&format!("all that was measured: {}", folder.report().display()));
+    }
+    printer.data(&if settings.json { json } else { report.table()?.text() })?;
+    Ok(ExitStatus::Success)
+}
+
+/// Refuses posteriors between which there is no path, or no loss that means the same to both.
+fn check(sources: &[Source], stored: &[StoredPosterior]) -> anyhow::Result<()> {
+    for (source, stored) in sources.iter().zip(stored) {
+        if let Posterior::Samples(samples) = &stored.posterior {
+            bail!(
+                "{} holds {} samples, and this measures paths between Gaussians and points; \
+                 `onebasin align --to relabel` aligns samples and writes the Gaussian that fits them",
+                source.file.display(),
+                samples.points().len()
+            );
+        }
+    }
+    images::check_pixels(sources, stored)?;
+    let [ours, theirs] = [0, 1].map(|index: usize| stored[index].provenance.likelihood);
+    if ours != theirs {
+        bail!("{} has another likelihood than {}", sources[1].file.display(), sources[0].file.display());
+    }
+    Ok(())
+}
+
+/// The images to measure on, as the first posterior sees them.
+fn parts(first: &StoredPosterior, settings: &Settings, arch: &Arch) -> anyhow::Result<Vec<(Split, Examples)>> {
+    let mut config = images::config(first)?;
+    if let Some(name) = &settings.dataset {
+        config.data.name.clone_from(name);
+        config.data.subsets.clear();
+    }
+    let mut parts = Vec::new();
+    for split in &settings.splits {
+        let examples = match split {
+            Split::Train => images::first(&config.training(&settings.data)?, settings.images, first)?,
+            Split::Test => config.test(&settings.data, &first.provenance.standardisation)?,
+        };
+        examples.check_fits(arch)?;
+        parts.push((*split, examples));
+    }
+    Ok(parts)
+}

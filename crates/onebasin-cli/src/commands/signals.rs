@@ -1,0 +1,31 @@
+//! SIGINT and SIGTERM, which a command notices when it is ready to.
+
+use signal_hook::consts::SIGINT;
+use signal_hook::consts::SIGTERM;
+use signal_hook::flag;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+/// The signals that ask a command to stop; the second one stops the process at once.
+#[derive(Debug)]
+pub(super) struct Signals(Arc<AtomicUsize>);
+
+impl Signals {
+    pub(super) fn listen() -> anyhow::Result<Self> {
+        let (number, again) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        for signal in [SIGINT, SIGTERM] {
+            // Looked at before it is raised: the first signal passes, the second does what it always did.
+            flag::register_conditional_default(signal, Arc::clone(&again))?;
+            flag::register(signal, Arc::clone(&again))?;
+            flag::register_usize(signal, Arc::clone(&number), signal as usize)?;
+        }
+        Ok(Self(number))
+    }
+
+    /// The signal received, 0 if there was none.
+    pub(super) fn received(&self) -> u8 {
+        self.0.load(Ordering::Relaxed) as u8
+    }
+}

@@ -8,6 +8,7 @@ mod table;
 use crate::commands::images;
 use crate::commands::members;
 use crate::commands::members::Source;
+use crate::commands::name_of;
 use crate::commands::signals::Signals;
 use crate::commands::threads;
 use crate::printer::ExitStatus;
@@ -68,6 +69,7 @@ pub(crate) struct Settings {
 
 /// Aligns, measures, writes and prints.
 pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let signals = Signals::listen()?;
     settings.measure.check()?;
     if settings.images == 0 {
         return Err(Error::Zero { what: "--images".to_owned() }.into());
@@ -84,7 +86,6 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let arch = Arch::new(first.provenance.arch.clone())?;
     let parts = parts(first, settings, &arch).with_context(|| sources[0].file.display().to_string())?;
     let mut predictor = Predictor::new(&arch, first.provenance.likelihood, threads)?;
-    let signals = Signals::listen()?;
     let ends = [0, 1].map(|index: usize| stored[index].posterior.gaussian());
     let orders = orders::all(settings, &sources, [&ends[0], &ends[1]], &Spec::of(&arch), predictor.team(), printer)?;
 
@@ -93,7 +94,8 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let count = orders.len() * parts.len();
     for (index, order) in orders.iter().enumerate() {
         for (number, (split, examples)) in parts.iter().enumerate() {
-            let what = format!("{}, curve {} of {count}", order.name, index * parts.len() + number + 1);
+            let number = index * parts.len() + number + 1;
+            let what = format!("{} on {} images, curve {number} of {count}", order.name, name_of(split)?);
             bar.reset();
             bar.set_message(what.clone());
             let mut progress = |done: usize, total: usize| {

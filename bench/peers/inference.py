@@ -19,6 +19,10 @@ BETA1, BETA2 = 0.9, 0.999
 ADAM_EPSILON = 1e-8
 # The predictive distribution: the mean of softmax over samples.
 SAMPLES = 128
+# A part of a barrier curve: points of the path, samples at each, bootstrap replicates of the loss and the error.
+BARRIER_POINTS = 3
+BARRIER_SAMPLES = 16
+BARRIER_REPLICATES = 200
 # Hamiltonian Monte Carlo: prior N(0, 1), all images at once, unit masses.
 HMC_PRESET = networks.PRESETS["mlp"] | {"hidden": [512]}
 HMC_IMAGES = 10_000
@@ -127,6 +131,15 @@ def predictive_difference(case, probabilities):
     """How far a peer's probabilities under the sample of `checked(case)` are from those of the golden file."""
     exponentials = np.exp(np.float64(case.logits))
     return np.abs(probabilities - exponentials / exponentials.sum(1, keepdims=True)).max()
+
+
+def barrier_difference(case, curves):
+    """How far a peer's curves, (..., loss and error, replicates), are everywhere from loss and error of the golden file."""
+    logits = np.float64(case.logits)
+    at_label = np.take_along_axis(logits, np.int64(case.labels)[:, None], 1)[:, 0]
+    loss = (np.log(np.exp(logits).sum(1)) - at_label).mean()
+    error = (logits.argmax(1) != case.labels).mean()
+    return np.abs(curves - np.array([[loss], [error]])).max()
 
 
 def difference(got, expected):

@@ -83,6 +83,8 @@ def build(case):
             return torch_vi.predictive_case(network, inference.SAMPLES, variant, threads)
         case [network, "predictive-half", variant]:
             return torch_vi.predictive_case(network, inference.SAMPLES // 2, variant, threads)
+        case [network, "barrier", variant]:
+            return torch_vi.barrier_case(network, variant, threads)
         case ["hmc", variant]:
             return torch_hmc.case(variant, threads)
     raise ValueError(f"torch has no case {case}")
@@ -112,6 +114,7 @@ def differences(case):
         yield "two VI flat-step, bmm", torch_vi.check_two_at_once(case, "flat-step")
         for variant in ("eager", "compile"):
             yield f"predictive {variant}", torch_vi.check_predictive(case, variant)
+            yield f"barrier {variant}", torch_vi.check_barrier(case, variant)
             yield f"HMC {variant}", torch_hmc.check(case, variant)
     elif case.preset["normalisation"] == "frn":
         for variant in formats:

@@ -1,4 +1,5 @@
-"""Variational inference in PyTorch: one whole step, of one network or two at once, and the predictive distribution.
+"""Variational inference in PyTorch: one whole step, of one network or two at once, the predictive distribution, and
+how it changes along a path.
 
 A variant is some of these words: `flat`, all parameters are one tensor (else one for each layer); `compile`, the loss
 is compiled; `step`, the whole step is one compiled function (else the optimiser is torch.optim.Adam, fused); a memory
@@ -231,6 +232,78 @@ def predictive_case(network, samples, variant, threads):
     return lambda: predictive.probabilities(samples)
 
 
+class Barrier:
+    """Loss and error along a geodesic and along the mixture of its ends, and their replicates: other means over the samples."""
+
+    def __init__(self, preset, ends, images, labels, variant, threads):
+        self.preset, self.layout = preset, Layout(preset, torch.contiguous_format)
+        self.ends = [tuple(map(self.layout.flatten, (end.mean, end.rho))) for end in ends]
+        self.noise = Noise(self.ends[0][0].shape, threads)
+        self.images = torch_networks.images_from(preset, images, torch.contiguous_format).split(PREDICTIVE_BATCH)
+        self.labels = torch.from_numpy(labels).split(PREDICTIVE_BATCH)
+        functions = torch.addcmul, self.probabilities, self.means, self.scores, torch.lerp
+        compiled = (torch_networks.maybe_compiled(each, variant) for each in functions)
+        self.sample, self.probabilities, self.means, self.scores, self.mix = compiled
+
+    def probabilities(self, sample, images):
+        parameters = dict(zip(self.layout.names, self.layout.views(sample)))
+        return torch_networks.logits(self.preset, parameters, images).softmax(1)
+
+    def means(self, weights, probabilities):
+        """weights: (1 + replicates, samples); probabilities: (samples, images, classes)."""
+        return (weights @ probabilities.flatten(1)).unflatten(1, probabilities.shape[1:])
+
+    def scores(self, means, labels):
+        """The sums over images of minus the log probability of the label, and of the errors."""
+        at_label = means.gather(2, labels.expand(len(means), -1).unsqueeze(2)).squeeze(2)
+        loss = -at_label.clamp_min(torch.finfo(torch.float32).tiny).log().sum(1)
+        return torch.stack([loss, (means.argmax(2) != labels).sum(1, dtype=torch.float32)])
+
+    def point(self, mean, std, weights):
+        """The means of each batch of images, (1 + replicates, images, classes)."""
+        samples = weights.shape[1]
+        kept = [torch.empty(samples, len(batch), self.preset["classes"]) for batch in self.images]
+        for index in range(samples):
+            self.noise.draw()
+            sample = self.sample(mean, std, self.noise.values)
+            for out, images in zip(kept, self.images):
+                out[index] = self.probabilities(sample, images)
+        return [self.means(weights, probabilities) for probabilities in kept]
+
+    @torch.no_grad()
+    def curves(self, points, weights):
+        """(path and mixture, points, loss and error, all samples and each replicate), means over images."""
+        (mean, rho), (other_mean, other_rho) = self.ends
+        std, other_std = F.softplus(rho), F.softplus(other_rho)
+        first, last = self.point(mean, std, weights), self.point(other_mean, other_std, weights)
+        path, mixture = [], []
+        for tau in torch.linspace(0, 1, points):
+            if 0 < tau < 1:
+                here = self.point(mean.lerp(other_mean, tau), std.lerp(other_std, tau), weights)
+            else:
+                here = first if tau == 0 else last
+            mixed = [self.mix(a, b, tau) for a, b in zip(first, last)]
+            for curve, means in ((path, here), (mixture, mixed)):
+                curve.append(sum(self.scores(*each) for each in zip(means, self.labels)))
+        return torch.stack([torch.stack(path), torch.stack(mixture)]) / sum(map(len, self.labels))
+
+
+def barrier_weights(samples, replicates):
+    """The weights of a mean over all samples, then those of each replicate."""
+    drawn = torch.randint(samples, (replicates, samples))
+    counts = F.one_hot(drawn, samples).sum(1)
+    return torch.cat([torch.ones(1, samples), counts]) / samples
+
+
+def barrier_case(network, variant, threads):
+    preset = networks.PRESETS[network]
+    images, labels = inference.data(preset, networks.LOGITS_IMAGES)
+    # Nothing here is faster for equal ends.
+    barrier = Barrier(preset, [inference.initial(preset)] * 2, images, labels, variant, threads)
+    weights = barrier_weights(inference.BARRIER_SAMPLES, inference.BARRIER_REPLICATES)
+    return lambda: barrier.curves(inference.BARRIER_POINTS, weights)
+
+
 def check(case, variant):
     """The difference between one step from a golden file and the formulas."""
     before, noise = inference.checked(case)
@@ -257,6 +330,14 @@ def check_predictive(case, variant):
     predictive = Predictive(case.preset, before.mean, before.rho, case.images, variant, 1)
     fix(predictive.noise, predictive.layout.flatten(noise))
     return inference.predictive_difference(case, predictive.probabilities(1).numpy())
+
+
+def check_barrier(case, variant):
+    """The difference of loss and error under one sample, which are the same all along the way between equal ends."""
+    before, noise = inference.checked(case)
+    barrier = Barrier(case.preset, [before] * 2, case.images, case.labels, variant, 1)
+    fix(barrier.noise, barrier.layout.flatten(noise))
+    return inference.barrier_difference(case, barrier.curves(3, barrier_weights(4, 5)).numpy())
 
 
 def fix(noise, values):

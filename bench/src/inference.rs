@@ -22,8 +22,11 @@ use onebasin::infer::Schedule;
 use onebasin::infer::Vi;
 use onebasin::infer::ViConfig;
 use onebasin::kernels::Team;
+use onebasin::measure::BarrierSettings;
+use onebasin::measure::Curves;
 use onebasin::net::Likelihood;
 use onebasin::params::Params;
+use onebasin::path::Geodesic;
 use onebasin::posterior::Gaussian;
 use onebasin::posterior::Posterior;
 use onebasin::posterior::Predictor;
@@ -101,6 +104,23 @@ pub(crate) fn predictive(network: &str, threads: usize) -> Result<Case, Box<dyn 
     let call = move || {
         let mut go_on = |_, _| ControlFlow::Continue(());
         black_box(predictor.mean(&posterior, &problem.training, SAMPLES, 0, &mut go_on)?);
+        Ok(())
+    };
+    Ok(Case { flop: None, call: Box::new(call) })
+}
+
+/// A part of a barrier curve: three points of 16 draws on the 10,000 test images, with 200 replicates, and the mixture.
+pub(crate) fn barrier(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
+    let problem = problem(preset(network)?, Split::Test, 0.01)?;
+    let layout = problem.arch.layout();
+    let end = |seed| Gaussian::new(problem.arch.initialise(seed), Params::from_values(layout, vec![0.01; layout.len()])?);
+    let (from, to) = (end(0)?, end(1)?);
+    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, threads)?;
+    let settings = BarrierSettings { points: 3, samples: 16, replicates: 200, seed: 0 };
+    let call = move || {
+        let mut go_on = |_, _| ControlFlow::Continue(());
+        let path = Geodesic::new(&from, &to)?;
+        black_box(Curves::along(&path, &mut predictor, &problem.training, settings, &mut go_on)?);
         Ok(())
     };
     Ok(Case { flop: None, call: Box::new(call) })

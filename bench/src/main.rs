@@ -57,7 +57,7 @@ fn answer(line: &str, threads: usize, cases: &mut HashMap<String, Case>) -> Resu
     Ok(format!("ms={}{flop}", times.join(",")))
 }
 
-/// `peak`, `normals`, `hmc`, align/network/solver, product/kind/library, assign/kind/n/which, or network/ and one of gradient, logits, vi, vi-two, predictive.
+/// `peak`, `normals`, `hmc`, align/network/solver, product/kind/library, assign/kind/n/which, or network/ and one of gradient, logits, vi, vi-two, predictive, barrier.
 fn build(name: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
     match name.split('/').collect::<Vec<_>>()[..] {
         ["peak"] => peak::case(threads),
@@ -67,6 +67,7 @@ fn build(name: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
         [network, "vi"] => inference::vi(network, threads),
         [network, "vi-two"] => inference::vi_two(network),
         [network, "predictive"] => inference::predictive(network, threads),
+        [network, "barrier"] => inference::barrier(network, threads),
         ["assign", kind, n, which] => assign::case(kind, n, which),
         ["hmc"] => inference::hmc(threads),
         [network, "gradient"] => networks::gradient(network, threads),

@@ -120,7 +120,7 @@ pub(crate) fn barrier(network: &str, threads: usize) -> Result<Case, Box<dyn Err
     let call = move || {
         let mut go_on = |_, _| ControlFlow::Continue(());
         let path = Geodesic::new(&from, &to)?;
-        black_box(Curves::along(&path, &mut predictor, &problem.training, settings, &mut go_on)?);
+        black_box(Curves::along(&path, &mut predictor, &problem.training, None, settings, &mut go_on)?);
         Ok(())
     };
     Ok(Case { flop: None, call: Box::new(call) })

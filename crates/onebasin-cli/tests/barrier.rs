@@ -169,11 +169,38 @@ fn the_curve_is_that_of_the_library_on_the_images_of_the_run() {
         let (from, to) = (a.posterior.gaussian(), b.posterior.gaussian());
         let path = Geodesic::new(&from, &to).unwrap();
         let mut go_on = |_, _| ControlFlow::Continue(());
-        let found = Curves::along(&path, &mut predictor, &examples, settings, &mut go_on).unwrap().unwrap();
+        let found = Curves::along(&path, &mut predictor, &examples, None, settings, &mut go_on).unwrap().unwrap();
         assert_eq!(curve(&report, "no alignment", split), found.path);
         assert_eq!(curve(&report, "mixture", split), found.mixture);
     }
     assert_eq!((report["curves"].as_array().unwrap().len(), &report["data"]), (4, &"digits half:a".into()));
+}
+
+/// Every way meets the same ends, and goes its own way between them; calibrated curves have their own.
+#[test]
+fn ways_differ_between_their_ends_only() {
+    let place = Place::new();
+    let names = "geodesic,natural,rescaled,rescaled-moments,rescaled-data,natural-rescaled,scale-only,repair";
+    let report = place.json(&["a", "b", "--split", "test", "--path", names, "--calibrate"]);
+    let reference = curve(&report, "w2", "test");
+    let tempered = curve(&report, "w2, calibrated", "test");
+    let mut middles = vec![reference.points[2].loss.value];
+    for name in names.split(',').skip(1) {
+        let found = curve(&report, &format!("w2, {name}"), "test");
+        let calibrated = curve(&report, &format!("w2, {name}, calibrated"), "test");
+        for end in [0, 4] {
+            assert_eq!(found.points[end], reference.points[end], "{name}");
+            assert_eq!(calibrated.points[end], tempered.points[end], "{name}");
+        }
+        middles.push(found.points[2].loss.value);
+    }
+    middles.sort_by(f64::total_cmp);
+    assert!(middles.windows(2).all(|pair| pair[0] < pair[1]), "{middles:?}");
+    let curves = report["curves"].as_array().unwrap();
+    let temperatures = curves.iter().filter_map(|curve| curve["temperatures"].as_array());
+    assert_eq!(temperatures.map(|temperatures| temperatures.len()).collect::<Vec<_>>(), [5; 9]);
+    // Eight ways and no alignment, each also calibrated, and the mixture.
+    assert_eq!(curves.len(), 19);
 }
 
 #[test]

@@ -234,6 +234,12 @@ pub enum Error {
         /// The non-linearity.
         activation: String,
     },
+    /// A network through which moments are not propagated.
+    #[error("moments go through dense layers with relu only, not through `{layer}`; restore by weights or by images")]
+    NoMoments {
+        /// The layer.
+        layer: String,
+    },
     /// A batch without images.
     #[error("the batch is empty")]
     EmptyBatch,

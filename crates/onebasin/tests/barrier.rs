@@ -54,7 +54,7 @@ fn on(examples: &Examples, from: &Gaussian, to: &Gaussian, settings: BarrierSett
     let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, threads).unwrap();
     let path = Geodesic::new(from, to).unwrap();
     let mut go_on = |_, _| ControlFlow::Continue(());
-    Curves::along(&path, &mut predictor, examples, settings, &mut go_on).unwrap().unwrap()
+    Curves::along(&path, &mut predictor, examples, None, settings, &mut go_on).unwrap().unwrap()
 }
 
 fn all(curve: &Curve) -> [Barriers; 2] {
@@ -230,11 +230,11 @@ fn progress_is_told_and_may_break_off() {
         seen.push(done);
         ControlFlow::Continue(())
     };
-    assert!(Curves::along(&path, &mut predictor, &examples(20), SETTINGS, &mut watch).unwrap().is_some());
+    assert!(Curves::along(&path, &mut predictor, &examples(20), None, SETTINGS, &mut watch).unwrap().is_some());
     assert!(seen.is_sorted() && seen[0] == 0 && seen[seen.len() - 1] == total);
     for stop in [0, total / 3, total - 1] {
         let mut watch = |done, _| if done > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        assert!(Curves::along(&path, &mut predictor, &examples(20), SETTINGS, &mut watch).unwrap().is_none());
+        assert!(Curves::along(&path, &mut predictor, &examples(20), None, SETTINGS, &mut watch).unwrap().is_none());
     }
 }
 
@@ -249,7 +249,7 @@ fn what_cannot_be_measured_is_refused() {
         (BarrierSettings { replicates: 1, ..SETTINGS }, "replicates"),
     ] {
         let mut go_on = |_, _| ControlFlow::Continue(());
-        let error = Curves::along(&path, &mut predictor, &examples(20), settings, &mut go_on).unwrap_err();
+        let error = Curves::along(&path, &mut predictor, &examples(20), None, settings, &mut go_on).unwrap_err();
         assert!(error.to_string().contains(named), "{error}");
     }
 }

@@ -3,6 +3,7 @@
 use onebasin::params::Layout;
 use onebasin::params::Params;
 use onebasin::path::Geodesic;
+use onebasin::path::Natural;
 use onebasin::path::Path;
 use onebasin::path::barycentre;
 use onebasin::path::between;
@@ -31,6 +32,12 @@ fn gaussians() -> impl Strategy<Value = Gaussian> {
     (values(), std).prop_map(|(mean, std)| of_values(&mean, &std))
 }
 
+/// Of sizes that are near each other.
+fn normals() -> impl Strategy<Value = Gaussian> {
+    let (mean, std) = (prop::collection::vec(-3f32..3.0, LEN), prop::collection::vec(0.1f32..2.0, LEN));
+    (mean, std).prop_map(|(mean, std)| of_values(&mean, &std))
+}
+
 fn normal(seed: u64) -> Gaussian {
     let (mut mean, mut std) = ([0.0; LEN], [0.0; LEN]);
     Stream::new(seed, "mean", 0).fill_normal(&mut mean);
@@ -46,22 +53,50 @@ fn at(from: &Gaussian, to: &Gaussian, tau: f64) -> Gaussian {
     Geodesic::new(from, to).unwrap().at(tau).unwrap()
 }
 
+/// The geodesic and the natural path.
+fn both(from: &Gaussian, to: &Gaussian, tau: f64) -> [Gaussian; 2] {
+    [at(from, to, tau), Natural::new(from, to).unwrap().at(tau).unwrap()]
+}
+
 proptest! {
     #[test]
     fn the_ends_of_a_path_are_its_ends(from in gaussians(), to in gaussians()) {
-        prop_assert_eq!(bits(&at(&from, &to, 0.0)), bits(&from));
-        prop_assert_eq!(bits(&at(&from, &to, 1.0)), bits(&to));
+        for here in both(&from, &to, 0.0) {
+            prop_assert_eq!(bits(&here), bits(&from));
+        }
+        for here in both(&from, &to, 1.0) {
+            prop_assert_eq!(bits(&here), bits(&to));
+        }
     }
 
     #[test]
     fn between_equal_ends_nothing_changes(end in gaussians(), tau in 0f64..=1.0) {
-        prop_assert_eq!(bits(&at(&end, &end, tau)), bits(&end));
+        for here in both(&end, &end, tau) {
+            prop_assert_eq!(bits(&here), bits(&end));
+        }
     }
 
     #[test]
     fn exchanged_ends_mirror_the_path(from in gaussians(), to in gaussians(), half in 1usize..40) {
         for tau in grid(2 * half + 1).unwrap() {
-            prop_assert_eq!(at(&from, &to, tau), at(&to, &from, 1.0 - tau));
+            let mirrored = both(&to, &from, 1.0 - tau);
+            for (here, there) in both(&from, &to, tau).iter().zip(&mirrored) {
+                prop_assert_eq!(here, there);
+            }
+        }
+    }
+
+    #[test]
+    fn densities_of_the_natural_path_are_products(from in normals(), to in normals(), tau in 0.01f64..0.99) {
+        // log q is (1 − τ) log q₀ + τ log q₁ but for a constant: so are its differences between two points.
+        let here = Natural::new(&from, &to).unwrap().at(tau).unwrap();
+        let log = |q: &Gaussian, at: usize, x: f64| {
+            -0.5 * ((x - f64::from(q.mean().values()[at])) / f64::from(q.std().values()[at])).powi(2)
+        };
+        for place in 0..LEN {
+            let rise = |q: &Gaussian| log(q, place, 1.3) - log(q, place, -0.4);
+            let (expected, size) = ((1.0 - tau) * rise(&from) + tau * rise(&to), rise(&from).abs() + rise(&to).abs());
+            prop_assert!((rise(&here) - expected).abs() <= 1e-5 * (1.0 + size), "{} {}", rise(&here), expected);
         }
     }
 

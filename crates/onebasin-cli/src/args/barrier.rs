@@ -3,6 +3,7 @@
 use super::DataArgs;
 use super::named;
 use crate::commands::barrier;
+use crate::commands::barrier::Way;
 use onebasin::align::Channel;
 use onebasin::align::Solver;
 use onebasin::data::Split;
@@ -10,6 +11,7 @@ use onebasin::measure::BarrierSettings;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are bools")]
 pub(super) struct BarrierArgs {
     /// The posterior that stays: a file, or the folder of a run
     #[arg(value_name = "A")]
@@ -34,6 +36,15 @@ pub(super) struct BarrierArgs {
     /// Measure the posteriors only as they are
     #[arg(long, conflicts_with_all = ["channels", "alignment"])]
     no_alignment: bool,
+    /// Ways from A to the aligned B; several give a curve each. `natural` is straight in precisions, the others restore the
+    /// strength that units lose on the way: their signal (`rescaled` from weights, from moments or on data), or on data
+    /// their standard deviation (`scale-only`) and mean (`repair`)
+    #[arg(long = "path", value_name = "NAME", value_delimiter = ',', default_value = "geodesic")]
+    #[arg(value_parser = named::<Way>(&Way::NAMES))]
+    ways: Vec<Way>,
+    /// Measure each curve also with the softmax temperature that is best on training images, point by point
+    #[arg(long)]
+    calibrate: bool,
     /// Points of each path, an odd number
     #[arg(long, value_name = "N", default_value_t = BarrierSettings::default().points)]
     points: usize,
@@ -82,6 +93,8 @@ impl BarrierArgs {
             alignment: self.alignment,
             channels: if by_default { vec![Channel::default()] } else { self.channels },
             solver: self.solver,
+            ways: self.ways,
+            calibrate: self.calibrate,
             measure: BarrierSettings {
                 points: self.points,
                 samples: self.samples,

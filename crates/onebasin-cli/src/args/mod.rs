@@ -48,12 +48,12 @@ enum Command {
     /// Measure barriers: how much loss and error rise on the way from one posterior to another
     ///
     /// Goes along the Wasserstein geodesic, whose means and standard deviations go straight from A to B, for B as it is and
-    /// with its units permuted to be where their like is in A. The loss is that of the predictive distribution; what it rises
-    /// by is measured from the line between its ends, and comes with a standard error. The mixture of A and B is the
-    /// reference that nothing is lost on.
+    /// with its units permuted to be where their like is in A; and along other ways, if they are named. The loss is that
+    /// of the predictive distribution; what it rises by is measured from the line between its ends, and comes with a
+    /// standard error. The mixture of A and B is the reference that nothing is lost on.
     ///
     /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing written).
-    #[command(after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --channel w2,mean -o runs/barrier")]
+    #[command(after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --path geodesic,natural-rescaled -o runs/barrier")]
     Barrier(BarrierArgs),
     /// List, download and verify data sets
     #[command(subcommand, after_help = "Example:\n  onebasin data get mnist")]

@@ -4,6 +4,8 @@ use super::barrier::Curve;
 use super::bootstrap::Bootstrap;
 use super::bootstrap::Means;
 use super::bootstrap::Scores;
+use super::temperature;
+use super::temperature::Sampled;
 use crate::data::Examples;
 use crate::error::Error;
 use crate::error::Result;
@@ -71,16 +73,28 @@ pub struct Curves {
     pub path: Curve,
     /// Along the mixture (1 − τ) q₀ + τ q₁ of its ends, which has no barrier in the loss.
     pub mixture: Curve,
+    /// Along the path, at the temperature of each point that suits it best.
+    pub calibrated: Option<Calibrated>,
+}
+
+/// A path whose points were calibrated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibrated {
+    /// What logits are divided by, at each point.
+    pub temperatures: Vec<f64>,
+    /// What was measured with them.
+    pub path: Curve,
 }
 
 impl Curves {
-    /// Measures `path` on `examples`.
+    /// Measures `path` on `examples`; if there are images for `calibration`, also with the softmax temperature that is best on those.
     ///
     /// `progress` is told how much of how much is done, and may break off: then the result is `None`.
     pub fn along(
         path: &dyn Path,
         predictor: &mut Predictor,
         examples: &Examples,
+        calibration: Option<&Examples>,
         settings: BarrierSettings,
         progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
@@ -92,11 +106,25 @@ impl Curves {
         let samples = if drawn { settings.samples } else { 1 };
         let bootstrap = Bootstrap::new(settings.seed, settings.replicates, samples);
         let zeros = || vec![Scores::zero(bootstrap.replicates()); grid.len()];
-        let (mut along, mut mixture) = (zeros(), zeros());
+        let (mut along, mut mixture, mut tempered) = (zeros(), zeros(), zeros());
 
-        let total = grid.len() * samples * examples.len();
+        let all = examples.len() + calibration.map_or(0, Examples::len);
+        let total = grid.len() * samples * all;
         let mut done = 0;
         let images = (MEMORY / size_of::<f32>() / samples / examples.classes()).clamp(1, IMAGES);
+        let mut inverses = Vec::new();
+        if let Some(examples) = calibration {
+            let block = Block { examples, bootstrap: &bootstrap, samples, seed: settings.seed };
+            for tau in &grid {
+                let evaluated =
+                    block.evaluate(path.at(*tau)?, predictor, &mut |part, _| progress(done + part, total))?;
+                let Some(probabilities) = evaluated else { return Ok(None) };
+                done += samples * examples.len();
+                let (labels, classes) = (examples.dataset().labels(), examples.classes());
+                let sampled = Sampled { probabilities: &probabilities, labels, classes };
+                inverses.push(sampled.best_inverse_temperature(predictor.team()));
+            }
+        }
         for first in (0..examples.len()).step_by(images) {
             let range = first..examples.len().min(first + images);
             let block =
@@ -107,22 +135,35 @@ impl Curves {
                 evaluated
             };
             let [from, to] = &ends;
-            let Some(from) = evaluate(from.clone(), predictor)? else { return Ok(None) };
-            let Some(to) = evaluate(to.clone(), predictor)? else { return Ok(None) };
+            let Some(mut from) = evaluate(from.clone(), predictor)? else { return Ok(None) };
+            let Some(mut to) = evaluate(to.clone(), predictor)? else { return Ok(None) };
             let mixed = block.mixtures(&from, &to, &grid, predictor.team());
             for (sum, scores) in mixture.iter_mut().zip(&mixed) {
                 sum.add(scores);
             }
-            for end in [0, last] {
+            let mut temper = |point: usize, probabilities: &mut [f32], team: &Team| {
+                if let Some(inverse) = inverses.get(point) {
+                    temperature::temper(probabilities, block.examples.classes(), *inverse, team);
+                    tempered[point].add(&block.scores(probabilities, team));
+                }
+            };
+            for (end, probabilities) in [(0, &mut from), (last, &mut to)] {
                 along[end].add(&mixed[end]);
+                temper(end, probabilities, predictor.team());
             }
-            for (tau, sum) in grid.iter().zip(&mut along).take(last).skip(1) {
-                let Some(probabilities) = evaluate(path.at(*tau)?, predictor)? else { return Ok(None) };
-                sum.add(&block.scores(&probabilities, predictor.team()));
+            for (point, tau) in grid.iter().enumerate().take(last).skip(1) {
+                let Some(mut probabilities) = evaluate(path.at(*tau)?, predictor)? else { return Ok(None) };
+                along[point].add(&block.scores(&probabilities, predictor.team()));
+                temper(point, &mut probabilities, predictor.team());
             }
         }
         let curve = |scores: &[Scores]| Curve::new(&grid, scores, examples.len());
-        Ok(Some(Self { images: examples.len(), samples, path: curve(&along), mixture: curve(&mixture) }))
+        let calibrated = calibration.is_some().then(|| Calibrated {
+            temperatures: inverses.iter().map(|inverse| 1.0 / inverse).collect(),
+            path: curve(&tempered),
+        });
+        let (path, mixture) = (curve(&along), curve(&mixture));
+        Ok(Some(Self { images: examples.len(), samples, path, mixture, calibrated }))
     }
 }
 

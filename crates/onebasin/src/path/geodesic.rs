@@ -2,7 +2,7 @@
 
 use super::Path;
 use super::between;
-use crate::error::Error;
+use super::check;
 use crate::error::Result;
 use crate::params::Params;
 use crate::posterior::Gaussian;
@@ -24,18 +24,19 @@ impl<'a> Geodesic<'a> {
 
 impl Path for Geodesic<'_> {
     fn at(&self, tau: f64) -> Result<Gaussian> {
-        if !(0.0..=1.0).contains(&tau) {
-            return Err(Error::OutOfRange { what: "tau", value: tau.to_string(), expected: "from 0 to 1" });
-        }
-        let straight = |from: &Params, to: &Params| {
-            let pairs = from.values().iter().zip(to.values());
-            let values = pairs.map(|(from, to)| {
-                // Of two negative zeros, too, which no sum is.
-                let equal = from.to_bits() == to.to_bits();
-                if equal { *from } else { between(f64::from(*from), f64::from(*to), tau) as f32 }
-            });
-            Params::from_values(from.layout(), values.collect())
-        };
-        Gaussian::new(straight(self.from.mean(), self.to.mean())?, straight(self.from.std(), self.to.std())?)
+        check(tau)?;
+        let part = |part: fn(&Gaussian) -> &Params| straight(part(self.from), part(self.to), tau);
+        Gaussian::new(part(Gaussian::mean)?, part(Gaussian::std)?)
     }
+}
+
+/// Every parameter on its straight line.
+pub(super) fn straight(from: &Params, to: &Params, tau: f64) -> Result<Params> {
+    let pairs = from.values().iter().zip(to.values());
+    let values = pairs.map(|(from, to)| {
+        // Of two negative zeros, too, which no sum is.
+        let equal = from.to_bits() == to.to_bits();
+        if equal { *from } else { between(f64::from(*from), f64::from(*to), tau) as f32 }
+    });
+    Params::from_values(from.layout(), values.collect())
 }

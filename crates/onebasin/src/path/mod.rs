@@ -1,13 +1,24 @@
 //! Ways from one posterior to another.
 //!
-//! A [`Path`] gives a Gaussian for every τ from 0 to 1; the [`Geodesic`] is one. [`grid`] says where a path is looked at, and
-//! [`barycentre`] is what a geodesic is for more than two ends.
+//! A [`Path`] gives a Gaussian for every τ from 0 to 1: [`Geodesic`] and [`Natural`] go from parameter to parameter, [`Restored`] keeps the
+//! strength of units on the way. [`grid`] says where a path is looked at, and [`barycentre`] is what a geodesic is for more than two ends.
 
 mod barycentre;
 mod geodesic;
+mod layers;
+mod moments;
+mod natural;
+mod restored;
+mod seen;
 
 pub use barycentre::barycentre;
 pub use geodesic::Geodesic;
+pub use moments::Moments;
+pub use natural::Natural;
+pub use restored::Restore;
+pub use restored::Restored;
+pub use restored::Source;
+pub use seen::Seen;
 
 use crate::error::Error;
 use crate::error::Result;
@@ -17,6 +28,19 @@ use crate::posterior::Gaussian;
 pub trait Path {
     /// The Gaussian at `tau`, from 0 to 1.
     fn at(&self, tau: f64) -> Result<Gaussian>;
+}
+
+impl<P: Path + ?Sized> Path for &P {
+    fn at(&self, tau: f64) -> Result<Gaussian> {
+        (**self).at(tau)
+    }
+}
+
+fn check(tau: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&tau) {
+        return Ok(());
+    }
+    Err(Error::OutOfRange { what: "tau", value: tau.to_string(), expected: "from 0 to 1" })
 }
 
 /// The number that is the part `tau` of the way from `from` to `to`.

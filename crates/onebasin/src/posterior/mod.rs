@@ -140,6 +140,11 @@ impl Gaussian {
         &self.std
     }
 
+    /// The means and the standard deviations.
+    pub fn into_parts(self) -> (Params, Params) {
+        (self.mean, self.std)
+    }
+
     /// The Wasserstein distance W₂, of which the square is |m₀ - m₁|² + |s₀ - s₁|², summed in f64.
     pub fn distance(&self, other: &Self) -> Result<f64> {
         self.mean.layout().check_same(other.mean.layout())?;

@@ -4,6 +4,7 @@ mod folder;
 mod orders;
 mod report;
 mod table;
+mod ways;
 
 use crate::commands::images;
 use crate::commands::members;
@@ -24,7 +25,6 @@ use onebasin::data::Split;
 use onebasin::error::Error;
 use onebasin::measure::BarrierSettings;
 use onebasin::measure::Curves;
-use onebasin::path::Geodesic;
 use onebasin::posterior::Posterior;
 use onebasin::posterior::Predictor;
 use onebasin::store::StoredPosterior;
@@ -35,6 +35,9 @@ use report::Report;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
+use ways::Ways;
+
+pub(crate) use ways::Way;
 
 /// What the command needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +60,10 @@ pub(crate) struct Settings {
     pub(crate) channels: Vec<Channel>,
     /// How to seek them.
     pub(crate) solver: Solver,
+    /// The ways to go, once units are aligned.
+    pub(crate) ways: Vec<Way>,
+    /// Whether each curve is also measured with calibrated softmax temperatures.
+    pub(crate) calibrate: bool,
     /// How each path is measured.
     pub(crate) measure: BarrierSettings,
     /// `None` for one per core.
@@ -89,13 +96,27 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let ends = [0, 1].map(|index: usize| stored[index].posterior.gaussian());
     let orders = orders::all(settings, &sources, [&ends[0], &ends[1]], &Spec::of(&arch), predictor.team(), printer)?;
 
+    let ways = Ways::new(settings, first, &arch, threads)?;
+    let calibration = ways.images().filter(|_| settings.calibrate);
+    // Units that were not aligned have nothing to restore.
+    let walks: Vec<(&Order, Way)> = orders
+        .iter()
+        .enumerate()
+        .flat_map(|(index, order)| {
+            let geodesic = &[Way::Geodesic][..];
+            let here = if index == 0 { geodesic } else { &settings.ways };
+            here.iter().map(move |way| (order, *way))
+        })
+        .collect();
+
     let mut measured = Vec::new();
     let bar = printer.steps();
-    let count = orders.len() * parts.len();
-    for (index, order) in orders.iter().enumerate() {
+    let count = walks.len() * parts.len();
+    for (index, (order, way)) in walks.iter().enumerate() {
         for (number, (split, examples)) in parts.iter().enumerate() {
             let number = index * parts.len() + number + 1;
-            let what = format!("{} on {} images, curve {number} of {count}", order.name, name_of(split)?);
+            let name = order.curve(*way)?;
+            let what = format!("{name} on {} images, curve {number} of {count}", name_of(split)?);
             bar.reset();
             bar.set_message(what.clone());
             let mut progress = |done: usize, total: usize| {
@@ -103,9 +124,10 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
                 bar.set_position(done as u64);
                 if signals.received() == 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             };
-            let path = Geodesic::new(&ends[0], &order.gaussian)?;
             let begun = Instant::now();
-            let curves = Curves::along(&path, &mut predictor, examples, settings.measure, &mut progress)?;
+            let curves = ways.with(*way, &ends[0], &order.gaussian, |path| {
+                Curves::along(path, &mut predictor, examples, calibration, settings.measure, &mut progress)
+            })?;
             let Some(curves) = curves else {
                 bar.finish_and_clear();
                 printer.say("stopped; nothing was written");
@@ -115,7 +137,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
             if bar.is_hidden() {
                 printer.say(&format!("{what}: {seconds:.1} seconds"));
             }
-            measured.push(Measured { order, split: *split, curves, seconds });
+            measured.push(Measured { name, unaligned: index == 0, way: *way, split: *split, curves, seconds });
         }
     }
     bar.finish_and_clear();

@@ -1,6 +1,7 @@
 //! The orders of units in which the second posterior is looked at: its own, and those that alignments give it.
 
 use super::Settings;
+use super::Way;
 use crate::commands::members::Source;
 use crate::commands::name_of;
 use crate::printer::Printer;
@@ -21,13 +22,20 @@ use std::path::Path;
 /// The second posterior with its units in some order.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// That of its curve.
+    /// What it comes from.
     pub(super) name: String,
     pub(super) gaussian: Gaussian,
     /// W2 from the first posterior.
     pub(super) distance: f64,
     /// How many swaps of units make it.
     pub(super) transpositions: usize,
+}
+
+impl Order {
+    /// The name of a curve: that of the order, and the way if it is not the usual one.
+    pub(super) fn curve(&self, way: Way) -> anyhow::Result<String> {
+        Ok(if way == Way::Geodesic { self.name.clone() } else { format!("{}, {}", self.name, name_of(&way)?) })
+    }
 }
 
 /// The order that there is, then that of a file, then those that are sought.

@@ -2,11 +2,13 @@
 
 use super::Order;
 use super::Settings;
+use super::Way;
 use crate::commands::members::Source;
 use crate::commands::name_of;
 use onebasin::align::Solver;
 use onebasin::data::Split;
 use onebasin::measure::BarrierSettings;
+use onebasin::measure::Calibrated;
 use onebasin::measure::Curve;
 use onebasin::measure::Curves;
 use onebasin::measure::Estimate;
@@ -17,8 +19,11 @@ use std::path::PathBuf;
 
 /// What one path was measured as.
 #[derive(Debug)]
-pub(super) struct Measured<'a> {
-    pub(super) order: &'a Order,
+pub(super) struct Measured {
+    pub(super) name: String,
+    /// Whether the posteriors are as they were.
+    pub(super) unaligned: bool,
+    pub(super) way: Way,
     pub(super) split: Split,
     pub(super) curves: Curves,
     pub(super) seconds: f64,
@@ -51,12 +56,18 @@ struct Aligned {
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) curve: String,
+    /// None of the mixture.
+    #[serde(rename = "path")]
+    way: Option<Way>,
     pub(super) split: Split,
     images: usize,
     /// Draws at each point.
     samples: usize,
-    /// None of the mixture, which comes with the ends of a path.
+    /// None of what comes with another curve: the mixture, and what is calibrated.
     pub(super) seconds: Option<f64>,
+    /// What logits are divided by at each point, if it is calibrated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperatures: Option<Vec<f64>>,
     #[serde(flatten)]
     pub(super) measured: Curve,
 }
@@ -67,17 +78,36 @@ impl Report {
         sources: &[Source],
         stored: &[StoredPosterior],
         orders: &[Order],
-        measured: Vec<Measured<'_>>,
+        measured: Vec<Measured>,
     ) -> Self {
         let mut curves = Vec::new();
         let mut mixtures = Vec::new();
-        for Measured { order, split, curves: Curves { images, samples, path, mixture }, seconds } in measured {
-            if order.name == orders[0].name {
-                let curve = "mixture".to_owned();
-                mixtures.push(Row { curve, split, images, samples, seconds: None, measured: mixture });
+        for Measured {
+            name,
+            unaligned,
+            way,
+            split,
+            curves: Curves { images, samples, path, mixture, calibrated },
+            seconds,
+        } in measured
+        {
+            let row = |curve: String, way, seconds, temperatures, measured| Row {
+                curve,
+                way,
+                split,
+                images,
+                samples,
+                seconds,
+                temperatures,
+                measured,
+            };
+            if unaligned {
+                mixtures.push(row("mixture".to_owned(), None, None, None, mixture));
             }
-            let curve = order.name.clone();
-            curves.push(Row { curve, split, images, samples, seconds: Some(seconds), measured: path });
+            curves.push(row(name.clone(), Some(way), Some(seconds), None, path));
+            if let Some(Calibrated { temperatures, path }) = calibrated {
+                curves.push(row(format!("{name}, calibrated"), Some(way), None, Some(temperatures), path));
+            }
         }
         curves.append(&mut mixtures);
         let aligned = |Order { name, distance, transpositions, .. }: &Order| Aligned {

@@ -198,7 +198,7 @@ fn ways_differ_between_their_ends_only() {
     assert!(middles.windows(2).all(|pair| pair[0] < pair[1]), "{middles:?}");
     let curves = report["curves"].as_array().unwrap();
     let temperatures = curves.iter().filter_map(|curve| curve["temperatures"].as_array());
-    assert_eq!(temperatures.map(|temperatures| temperatures.len()).collect::<Vec<_>>(), [5; 9]);
+    assert_eq!(temperatures.map(Vec::len).collect::<Vec<_>>(), [5; 9]);
     // Eight ways and no alignment, each also calibrated, and the mixture.
     assert_eq!(curves.len(), 19);
 }

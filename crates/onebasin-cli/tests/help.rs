@@ -88,12 +88,12 @@ fn help_of_barrier() {
               --channel <NAME>
                   What makes two units alike; several give a curve each [default: w2, if there is no
                   --alignment]
-                  
+
                   [possible values: mean, w2, kl, jeffreys]
 
               --solver <NAME>
                   How permutations are sought; `best` tries all
-                  
+
                   [default: best]
                   [possible values: descent, forward, frank-wolfe, best]
 
@@ -108,7 +108,7 @@ fn help_of_barrier() {
                   precisions, the others restore the strength that units lose on the way: their signal
                   (`rescaled` from weights, from moments or on data), or on data their standard deviation
                   (`scale-only`) and mean (`repair`)
-                  
+
                   [default: geodesic]
                   [possible values: geodesic, natural, rescaled, rescaled-moments, rescaled-data,
                   natural-rescaled, scale-only, repair]
@@ -119,33 +119,33 @@ fn help_of_barrier() {
 
               --points <N>
                   Points of each path, an odd number
-                  
+
                   [default: 25]
 
               --samples <N>
                   Draws from the posterior at each point
-                  
+
                   [default: 128]
 
               --replicates <N>
                   Bootstrap replicates behind the standard errors
-                  
+
                   [default: 200]
 
               --seed <N>
                   Of draws, replicates and the search for permutations
-                  
+
                   [default: 0]
 
               --split <NAMES>
                   Which images to measure on
-                  
+
                   [default: train,test]
                   [possible values: train, test]
 
               --images <N>
                   At most so many training images, from the first on
-                  
+
                   [default: 10000]
 
               --dataset <NAME>
@@ -153,7 +153,7 @@ fn help_of_barrier() {
 
               --data <DIR>
                   Folder of the data sets [default: `onebasin` in the platform's folder for data]
-                  
+
                   [env: ONEBASIN_DATA]
 
               --threads <N>

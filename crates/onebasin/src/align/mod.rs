@@ -5,6 +5,7 @@ mod assigners;
 mod bound;
 mod channels;
 mod costs;
+mod labels;
 mod many;
 mod marginals;
 mod mean;
@@ -20,6 +21,8 @@ mod universe;
 
 pub use activation::by_activation;
 pub use channels::Channel;
+pub use labels::Balanced;
+pub use labels::Relabelled;
 pub use many::Many;
 pub use many::to_reference;
 pub use mean::to_mean;

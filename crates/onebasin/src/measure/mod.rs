@@ -1,18 +1,27 @@
 //! What posteriors are worth: one struct for each measurement.
 
+mod agreement;
 mod barrier;
 mod bootstrap;
+mod calibration;
 mod curves;
+mod mixing;
+pub mod prune;
 mod quality;
 mod temperature;
+mod widths;
 
+pub use agreement::Agreement;
 pub use barrier::Barrier;
 pub use barrier::Barriers;
 pub use barrier::Curve;
 pub use barrier::Estimate;
 pub use barrier::Point;
+pub use calibration::Calibration;
 pub use curves::BarrierSettings;
 pub use curves::Calibrated;
 pub use curves::Curves;
+pub use mixing::Mixing;
 pub use quality::Quality;
 pub(crate) use quality::null_is_nan;
+pub use widths::Widths;

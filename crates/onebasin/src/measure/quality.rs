@@ -23,18 +23,7 @@ pub struct Quality {
 impl Quality {
     /// Measures `probabilities` (images, classes), the mean of `samples` points, against `labels` (images).
     pub fn of(probabilities: &[f64], labels: &[u32], samples: usize) -> Result<Self> {
-        let classes = probabilities.len() / labels.len().max(1);
-        if let Some(index) = labels.iter().position(|label| *label as usize >= classes.max(1)) {
-            return Err(Error::Label { index, label: labels[index], classes: classes.max(1) });
-        }
-        if labels.is_empty() || classes == 0 || probabilities.len() != labels.len() * classes {
-            return Err(Error::Length {
-                what: "the array of probabilities",
-                got: probabilities.len(),
-                expected: probabilities.len().next_multiple_of(labels.len().max(1)),
-                why: format!("{} labels", labels.len()),
-            });
-        }
+        check_shapes(probabilities, labels)?;
         let mut score = Score::default();
         score.add_rows(probabilities, labels);
         let (error, nll) = (score.errors / labels.len() as f64, score.nll / labels.len() as f64);
@@ -56,17 +45,42 @@ impl Score {
     pub(super) fn add_rows<T: Copy + PartialOrd + Into<f64>>(&mut self, probabilities: &[T], labels: &[u32]) {
         for (row, label) in probabilities.chunks_exact(probabilities.len() / labels.len()).zip(labels) {
             let at_label = row[*label as usize];
-            // A NaN is not the largest of anything, so it counts as an error.
-            let largest = row
-                .iter()
-                .enumerate()
-                .all(|(class, other)| *other < at_label || (*other == at_label && class >= *label as usize));
-            self.errors += f64::from(u8::from(!largest));
+            self.errors += f64::from(u8::from(most_probable(row) != Some(*label as usize)));
             // Probabilities come from f32: what is below its smallest number has become zero.
             let at_label: f64 = at_label.into();
             self.nll -= if at_label.is_nan() { f64::NAN } else { at_label.max(f64::from(f32::MIN_POSITIVE)).ln() };
         }
     }
+}
+
+/// The number of classes of `probabilities` (images, classes), which must fit the labels.
+pub(super) fn check_shapes(probabilities: &[f64], labels: &[u32]) -> Result<usize> {
+    let classes = probabilities.len() / labels.len().max(1);
+    if let Some(index) = labels.iter().position(|label| *label as usize >= classes.max(1)) {
+        return Err(Error::Label { index, label: labels[index], classes: classes.max(1) });
+    }
+    if labels.is_empty() || classes == 0 || probabilities.len() != labels.len() * classes {
+        return Err(Error::Length {
+            what: "the array of probabilities",
+            got: probabilities.len(),
+            expected: probabilities.len().next_multiple_of(labels.len().max(1)),
+            why: format!("{} labels", labels.len()),
+        });
+    }
+    Ok(classes)
+}
+
+/// The class with the largest probability, of equal ones the first; none if one of them is NaN.
+pub(super) fn most_probable<T: Copy + PartialOrd>(row: &[T]) -> Option<usize> {
+    let mut chosen = 0;
+    for (class, value) in row.iter().enumerate() {
+        // Only a NaN does not compare with itself.
+        value.partial_cmp(value)?;
+        if *value > row[chosen] {
+            chosen = class;
+        }
+    }
+    Some(chosen)
 }
 
 /// A number as it is written in JSON, which has no NaN: a run that diverged must be readable, too.

@@ -1,7 +1,12 @@
-//! What inference leaves behind: a point, samples, or a Gaussian; and what they predict.
+//! What inference leaves behind: a point, samples, or a Gaussian; what they predict, and a Gaussian in the place of samples.
 
+mod fit;
+mod low_rank;
 mod predict;
+mod spectrum;
 
+pub use fit::Fit;
+pub use low_rank::LowRank;
 pub use predict::Predictor;
 pub use predict::SampleProbabilities;
 
@@ -37,20 +42,24 @@ pub enum Posterior {
     Samples(Samples),
     /// Independent normal distributions.
     Gaussian(Gaussian),
+    /// A normal distribution whose covariance is of low rank plus a diagonal.
+    LowRank(LowRank),
 }
 
 impl Posterior {
-    /// The diagonal Gaussian with its means and standard deviations: zero for a point, unbiased for samples.
+    /// The diagonal Gaussian with its means and standard deviations: zero for a point, unbiased for samples, marginal for a
+    /// Gaussian of low rank.
     pub fn gaussian(&self) -> Cow<'_, Gaussian> {
         match self {
             Self::Gaussian(gaussian) => Cow::Borrowed(gaussian),
             Self::Point(point) => Cow::Owned(Gaussian { mean: point.clone(), std: Params::zeros(point.layout()) }),
             Self::Samples(samples) => Cow::Owned(samples.gaussian()),
+            Self::LowRank(low_rank) => Cow::Owned(low_rank.marginals()),
         }
     }
 
-    /// The same distribution in other coordinates: `change` is applied to each point, and to means and standard deviations
-    /// alike, which is right for permutations and positive scales.
+    /// The same distribution in other coordinates: `change` is applied to each point, and to means, standard deviations and
+    /// factors alike, which is right for permutations and positive scales.
     pub fn map(&self, mut change: impl FnMut(&Params) -> Result<Params>) -> Result<Self> {
         Ok(match self {
             Self::Point(point) => Self::Point(change(point)?),
@@ -58,6 +67,7 @@ impl Posterior {
                 Self::Samples(Samples::new(points.iter().map(change).collect::<Result<_>>()?, *chains)?)
             }
             Self::Gaussian(Gaussian { mean, std }) => Self::Gaussian(Gaussian::new(change(mean)?, change(std)?)?),
+            Self::LowRank(low_rank) => Self::LowRank(low_rank.map(&mut change)?),
         })
     }
 }
@@ -172,6 +182,7 @@ impl Draws for Posterior {
             Self::Point(point) => point.layout(),
             Self::Samples(samples) => samples.points[0].layout(),
             Self::Gaussian(gaussian) => gaussian.mean.layout(),
+            Self::LowRank(low_rank) => low_rank.rest().mean.layout(),
         }
     }
 
@@ -180,7 +191,7 @@ impl Draws for Posterior {
         match self {
             Self::Point(_) => wanted.min(1),
             Self::Samples(samples) => wanted.min(samples.points.len()),
-            Self::Gaussian(_) => wanted,
+            Self::Gaussian(_) | Self::LowRank(_) => wanted,
         }
     }
 
@@ -194,6 +205,7 @@ impl Draws for Posterior {
                 out.values_mut().copy_from_slice(samples.points[chosen].values());
             }
             Self::Gaussian(gaussian) => gaussian.draw(Stream::new(seed, "draw", index as u64), out),
+            Self::LowRank(low_rank) => low_rank.draw(seed, index as u64, out)?,
         }
         Ok(())
     }

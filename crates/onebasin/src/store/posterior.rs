@@ -1,7 +1,8 @@
 //! A posterior with its provenance, as one safetensors file.
 //!
 //! A point has its tensors by name; samples have one more axis in front; a Gaussian has `mean/NAME` and `std/NAME`,
-//! where std is the standard deviation itself.
+//! where std is the standard deviation itself; one of low rank also has `factor/NAME`, with an axis for its rank in front, and
+//! its std is that of the rest.
 
 use super::tensors;
 use super::tensors::Entry;
@@ -17,6 +18,7 @@ use crate::params::Layout;
 use crate::params::Params;
 use crate::posterior::Draws;
 use crate::posterior::Gaussian;
+use crate::posterior::LowRank;
 use crate::posterior::Posterior;
 use crate::posterior::Samples;
 use serde::Deserialize;
@@ -84,33 +86,57 @@ pub(super) struct Metadata {
 pub(super) enum Kind {
     Point,
     Gaussian,
-    Samples { samples: usize, chains: usize },
+    Samples {
+        samples: usize,
+        chains: usize,
+    },
+    #[serde(rename = "low-rank")]
+    LowRank {
+        rank: usize,
+    },
+}
+
+impl Kind {
+    /// The prefix of the names of its tensors and the axis in front of them, if there is one.
+    fn parts(&self) -> Vec<(&'static str, Option<usize>)> {
+        match self {
+            Self::Point => vec![("", None)],
+            Self::Gaussian => vec![("mean/", None), ("std/", None)],
+            Self::Samples { samples, .. } => vec![("", Some(*samples))],
+            Self::LowRank { rank } => vec![("mean/", None), ("std/", None), ("factor/", Some(*rank))],
+        }
+    }
+
+    /// All its tensors.
+    fn entries(&self, layout: &Layout) -> Vec<Entry> {
+        self.parts().iter().flat_map(|(prefix, axis)| entries(layout, prefix, axis.as_slice())).collect()
+    }
 }
 
 impl StoredPosterior {
     /// Writes the file, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
         let layout = self.posterior.layout();
-        let parts: Vec<(&str, Vec<&Params>)> = match &self.posterior {
-            Posterior::Point(point) => vec![("", vec![point])],
-            Posterior::Gaussian(gaussian) => vec![("mean/", vec![gaussian.mean()]), ("std/", vec![gaussian.std()])],
-            Posterior::Samples(samples) => vec![("", samples.points().iter().collect())],
+        let (kind, parts): (Kind, Vec<Vec<&Params>>) = match &self.posterior {
+            Posterior::Point(point) => (Kind::Point, vec![vec![point]]),
+            Posterior::Gaussian(gaussian) => (Kind::Gaussian, vec![vec![gaussian.mean()], vec![gaussian.std()]]),
+            Posterior::Samples(samples) => {
+                let kind = Kind::Samples { samples: samples.points().len(), chains: samples.chains() };
+                (kind, vec![samples.points().iter().collect()])
+            }
+            Posterior::LowRank(low_rank) => {
+                let (rest, factor) = (low_rank.rest(), low_rank.factor());
+                let parts = vec![vec![rest.mean()], vec![rest.std()], factor.iter().collect()];
+                (Kind::LowRank { rank: factor.len() }, parts)
+            }
         };
-        let kind = match &self.posterior {
-            Posterior::Point(_) => Kind::Point,
-            Posterior::Gaussian(_) => Kind::Gaussian,
-            Posterior::Samples(samples) => Kind::Samples { samples: samples.points().len(), chains: samples.chains() },
-        };
-        let leading: &[usize] = match &kind {
-            Kind::Samples { samples, .. } => &[*samples],
-            _ => &[],
-        };
-        let entries: Vec<Entry> = parts.iter().flat_map(|(prefix, _)| entries(layout, prefix, leading)).collect();
+        let entries = kind.entries(layout);
         let tensors = layout.tensors();
         tensors::write(path, &Metadata { kind, provenance: self.provenance.clone() }, &entries, |index, file| {
             let range = tensors[index % tensors.len()].range();
-            let (_, points) = &parts[index / tensors.len()];
-            points.iter().try_for_each(|point| put_floats(path, file, &point.values()[range.clone()]))
+            parts[index / tensors.len()]
+                .iter()
+                .try_for_each(|point| put_floats(path, file, &point.values()[range.clone()]))
         })
     }
 
@@ -119,27 +145,28 @@ impl StoredPosterior {
         let Opened { tensors, kind, provenance, layout } = Opened::new(path)?;
         // Whatever a room above says is wrong is wrong with this file.
         let damaged = |error: Error| tensors.unreadable(&error.to_string());
-        let params = |prefix: &str| {
-            let mut params = Params::zeros(&layout);
+        let points = |prefix: &str, axis: Option<usize>| {
+            let count = axis.unwrap_or(1);
+            let mut points = vec![Params::zeros(&layout); count];
             for tensor in layout.tensors() {
-                let values = tensors.floats(&format!("{prefix}{}", tensor.name()), tensor.shape())?;
-                params.values_mut()[tensor.range()].copy_from_slice(&values);
-            }
-            Ok(params)
-        };
-        let posterior = match kind {
-            Kind::Point => Posterior::Point(params("")?),
-            Kind::Gaussian => Posterior::Gaussian(Gaussian::new(params("mean/")?, params("std/")?).map_err(damaged)?),
-            Kind::Samples { samples, chains } => {
-                let mut points = vec![Params::zeros(&layout); samples];
-                for tensor in layout.tensors() {
-                    let shape: Vec<usize> = [samples].iter().chain(tensor.shape()).copied().collect();
-                    let values = tensors.floats(tensor.name(), &shape)?;
-                    for (point, values) in points.iter_mut().zip(values.chunks_exact(tensor.range().len())) {
-                        point.values_mut()[tensor.range()].copy_from_slice(values);
-                    }
+                let shape: Vec<usize> = axis.iter().chain(tensor.shape()).copied().collect();
+                let values = tensors.floats(&format!("{prefix}{}", tensor.name()), &shape)?;
+                for (point, values) in points.iter_mut().zip(values.chunks_exact(tensor.range().len())) {
+                    point.values_mut()[tensor.range()].copy_from_slice(values);
                 }
-                Posterior::Samples(Samples::new(points, chains).map_err(damaged)?)
+            }
+            Ok(points)
+        };
+        let one = |prefix: &str| Ok(points(prefix, None)?.remove(0));
+        let gaussian = || Gaussian::new(one("mean/")?, one("std/")?).map_err(damaged);
+        let posterior = match kind {
+            Kind::Point => Posterior::Point(one("")?),
+            Kind::Gaussian => Posterior::Gaussian(gaussian()?),
+            Kind::Samples { samples, chains } => {
+                Posterior::Samples(Samples::new(points("", Some(samples))?, chains).map_err(damaged)?)
+            }
+            Kind::LowRank { rank } => {
+                Posterior::LowRank(LowRank::new(gaussian()?, points("factor/", Some(rank))?).map_err(damaged)?)
             }
         };
         Ok(Self { posterior, provenance })
@@ -167,12 +194,7 @@ impl Opened {
             return Err(tensors.unreadable(&reason));
         }
         // All shapes before anything is allocated: what the metadata name may be larger than any memory.
-        let (prefixes, leading): (&[&str], &[usize]) = match &kind {
-            Kind::Point => (&[""], &[]),
-            Kind::Gaussian => (&["mean/", "std/"], &[]),
-            Kind::Samples { samples, .. } => (&[""], &[*samples]),
-        };
-        for entry in prefixes.iter().flat_map(|prefix| entries(&layout, prefix, leading)) {
+        for entry in kind.entries(&layout) {
             tensors.place(&entry.name, entry.dtype, &entry.shape)?;
         }
         Ok(Self { tensors, kind, provenance, layout })

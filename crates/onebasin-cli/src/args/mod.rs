@@ -2,6 +2,7 @@
 
 mod arch;
 mod barrier;
+mod compact;
 
 use crate::commands::Settings;
 use crate::commands::align;
@@ -13,6 +14,7 @@ use barrier::BarrierArgs;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
+use compact::CompactArgs;
 use onebasin::align::Channel;
 use onebasin::align::Solver;
 use onebasin::align::Start;
@@ -55,6 +57,14 @@ enum Command {
     /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing written).
     #[command(after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --path geodesic,natural-rescaled -o runs/barrier")]
     Barrier(BarrierArgs),
+    /// Put one Gaussian in the place of many samples, and measure what that costs
+    ///
+    /// Reads samples that `onebasin train` wrote and fits Gaussians to them, as they are and with their units brought in line,
+    /// diagonal and of low rank. Compares what each predicts on the test images with what the samples predict: agreement is the
+    /// part of the images with the same most probable class, TV the total variation. Writes the Gaussians, as posteriors,
+    /// and measures.json with all that is known of them.
+    #[command(after_help = "Example:\n  onebasin compact runs/digits-hmc -o runs/digits-compact --rank 0,20,100")]
+    Compact(CompactArgs),
     /// List, download and verify data sets
     #[command(subcommand, after_help = "Example:\n  onebasin data get mnist")]
     Data(DataCommand),
@@ -256,6 +266,7 @@ impl Args {
             Command::Align(align) => Settings::Align(align.resolve()),
             Command::Arch(preset) => Settings::Arch(preset.resolve()),
             Command::Barrier(barrier) => Settings::Barrier(barrier.resolve()),
+            Command::Compact(compact) => Settings::Compact(compact.resolve()),
             Command::Planted(PlantedArgs { config, overrides, threads, json }) => {
                 Settings::Planted(planted::Settings { config, overrides, threads, json })
             }

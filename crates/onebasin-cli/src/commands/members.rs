@@ -20,11 +20,11 @@ const POSTERIOR: &str = "posterior.safetensors";
 
 /// A posterior's file and what it is called.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     /// Unlike that of all others.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// As it was typed, but for the name of the file in the folder of a run.
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
 }
 
 /// Finds all files, none of which may lie in the folder that is written.
@@ -77,7 +77,7 @@ pub(super) fn at_prior(
 }
 
 /// The file of the posterior that a path leads to.
-fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.is_dir() {
         return Ok(path.to_owned());
     }
@@ -104,7 +104,7 @@ fn unlike(sources: &[Source], name: &str) -> String {
 }
 
 /// Says in which setting two architectures differ.
-pub(super) fn check_architecture(sources: [&Source; 2], provenances: [&Provenance; 2]) -> anyhow::Result<()> {
+pub(crate) fn check_architecture(sources: [&Source; 2], provenances: [&Provenance; 2]) -> anyhow::Result<()> {
     let [ours, theirs] =
         provenances.map(|provenance| serde_json::to_value(&provenance.arch).expect("an architecture is plain data"));
     if ours == theirs {
@@ -125,7 +125,7 @@ pub(super) fn check_architecture(sources: [&Source; 2], provenances: [&Provenanc
 }
 
 /// Refuses what a run that diverged leaves.
-pub(super) fn check_finite(params: &Params) -> Result<(), Error> {
+pub(crate) fn check_finite(params: &Params) -> Result<(), Error> {
     for tensor in params.layout().tensors() {
         let values = &params.values()[tensor.range()];
         if let Some(value) = values.iter().find(|value| !value.is_finite()) {

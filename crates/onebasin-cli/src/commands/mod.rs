@@ -3,11 +3,13 @@
 pub(crate) mod align;
 pub(crate) mod arch;
 pub(crate) mod barrier;
+pub(crate) mod compact;
 pub(crate) mod data;
-mod folders;
+mod folder;
 mod images;
 mod members;
 pub(crate) mod planted;
+mod pool;
 mod signals;
 pub(crate) mod train;
 
@@ -23,6 +25,8 @@ pub(crate) enum Settings {
     Arch(arch::Settings),
     /// Measure barriers between posteriors.
     Barrier(barrier::Settings),
+    /// Put one Gaussian in the place of samples.
+    Compact(compact::Settings),
     /// Solve alignment problems whose solution is known.
     Planted(planted::Settings),
     /// Infer a posterior.
@@ -37,6 +41,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         Settings::Align(settings) => align::run(settings, printer),
         Settings::Arch(settings) => arch::run(settings, printer),
         Settings::Barrier(settings) => barrier::run(settings, printer),
+        Settings::Compact(settings) => compact::run(settings, printer),
         Settings::Planted(settings) => planted::run(settings, printer),
         Settings::Train(settings) => train::run(settings, printer),
         Settings::Data(settings) => data::run(settings, printer),

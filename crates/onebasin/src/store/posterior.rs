@@ -1,8 +1,8 @@
 //! A posterior with its provenance, as one safetensors file.
 //!
 //! A point has its tensors by name; samples have one more axis in front; a Gaussian has `mean/NAME` and `std/NAME`,
-//! where std is the standard deviation itself; one of low rank also has `factor/NAME`, with an axis for its rank in front, and
-//! its std is that of the rest.
+//! where std is the standard deviation itself; one of low rank has `mean/NAME`, `factor/NAME` with an axis for its rank
+//! in front, and `rest/NAME`, the standard deviation of what the factor leaves.
 
 use super::tensors;
 use super::tensors::Entry;
@@ -103,7 +103,7 @@ impl Kind {
             Self::Point => vec![("", None)],
             Self::Gaussian => vec![("mean/", None), ("std/", None)],
             Self::Samples { samples, .. } => vec![("", Some(*samples))],
-            Self::LowRank { rank } => vec![("mean/", None), ("std/", None), ("factor/", Some(*rank))],
+            Self::LowRank { rank } => vec![("mean/", None), ("rest/", None), ("factor/", Some(*rank))],
         }
     }
 
@@ -158,15 +158,15 @@ impl StoredPosterior {
             Ok(points)
         };
         let one = |prefix: &str| Ok(points(prefix, None)?.remove(0));
-        let gaussian = || Gaussian::new(one("mean/")?, one("std/")?).map_err(damaged);
+        let gaussian = |std: &str| Gaussian::new(one("mean/")?, one(std)?).map_err(damaged);
         let posterior = match kind {
             Kind::Point => Posterior::Point(one("")?),
-            Kind::Gaussian => Posterior::Gaussian(gaussian()?),
+            Kind::Gaussian => Posterior::Gaussian(gaussian("std/")?),
             Kind::Samples { samples, chains } => {
                 Posterior::Samples(Samples::new(points("", Some(samples))?, chains).map_err(damaged)?)
             }
             Kind::LowRank { rank } => {
-                Posterior::LowRank(LowRank::new(gaussian()?, points("factor/", Some(rank))?).map_err(damaged)?)
+                Posterior::LowRank(LowRank::new(gaussian("rest/")?, points("factor/", Some(rank))?).map_err(damaged)?)
             }
         };
         Ok(Self { posterior, provenance })

@@ -78,7 +78,7 @@ fn assert_refused(bytes: &[u8]) {
     assert!(errors(bytes).iter().all(Option::is_some), "{} bytes", bytes.len());
 }
 
-/// The bytes of a point, a Gaussian, samples and a state.
+/// The bytes of a point, a Gaussian, samples, a Gaussian of low rank and a state.
 static FILES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("file");
@@ -95,7 +95,8 @@ static FILES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 const POINT: usize = 0;
 const GAUSSIAN: usize = 1;
 const SAMPLES: usize = 2;
-const STATE: usize = 3;
+const LOW_RANK: usize = 3;
+const STATE: usize = 4;
 
 fn parts(file: usize) -> (Value, &'static [u8]) {
     let bytes = &FILES[file];
@@ -126,7 +127,7 @@ fn with_metadata(file: usize, change: impl FnOnce(&mut Value)) -> Vec<u8> {
 
 #[test]
 fn untouched_files_are_read() {
-    for file in 0..=SAMPLES {
+    for file in 0..=LOW_RANK {
         assert_eq!(errors(&FILES[file])[0], None);
         assert_eq!(errors(&with_header(file, |_| {}))[0], None);
         assert_eq!(errors(&with_metadata(file, |_| {}))[0], None);
@@ -136,7 +137,7 @@ fn untouched_files_are_read() {
 
 #[test]
 fn one_kind_is_not_read_as_another() {
-    for file in 0..=SAMPLES {
+    for file in 0..=LOW_RANK {
         assert!(errors(&FILES[file])[1].is_some());
     }
     assert!(errors(&FILES[STATE])[0].is_some());
@@ -179,7 +180,12 @@ fn headers_that_are_no_headers_are_refused() {
 
 #[test]
 fn tensors_that_are_not_the_ones_expected_are_refused_by_name() {
-    for (file, name) in [(POINT, "head.bias"), (GAUSSIAN, "std/hidden1.weight"), (SAMPLES, "hidden1.bias")] {
+    for (file, name) in [
+        (POINT, "head.bias"),
+        (GAUSSIAN, "std/hidden1.weight"),
+        (SAMPLES, "hidden1.bias"),
+        (LOW_RANK, "factor/head.bias"),
+    ] {
         let said = |change: &dyn Fn(&mut Value)| {
             let bytes = with_header(file, |header| change(&mut header[name]));
             errors(&bytes)[0].clone().expect("it is refused")
@@ -223,7 +229,7 @@ fn tensors_that_are_not_the_ones_expected_are_refused_by_name() {
 #[test]
 fn metadata_that_name_something_else_or_enormous_are_refused() {
     let most = i64::MAX as u64;
-    for file in 0..=SAMPLES {
+    for file in 0..=LOW_RANK {
         for arch in [
             json!({"preset": "mlp", "input": "2x3x1", "classes": 3, "hidden": [5]}),
             json!({"preset": "mlp", "input": "2x3x1", "classes": 3, "hidden": []}),
@@ -244,7 +250,7 @@ fn metadata_that_name_something_else_or_enormous_are_refused() {
         ] {
             assert_refused(&with_metadata(file, |metadata| metadata["provenance"]["arch"] = arch.clone()));
         }
-        for kind in ["point", "gaussian", "samples", "oracle", ""] {
+        for kind in ["point", "gaussian", "samples", "low-rank", "oracle", ""] {
             let bytes = with_metadata(file, |metadata| {
                 let own = metadata["kind"].as_str().unwrap().to_owned();
                 metadata["kind"] = (if own == kind { "oracle" } else { kind }).into();
@@ -261,6 +267,9 @@ fn metadata_that_name_something_else_or_enormous_are_refused() {
             .chain([("chains", json!(0)), ("chains", json!(4)), ("chains", json!(u64::MAX)), ("chains", json!(-1))])
     {
         assert_refused(&with_metadata(SAMPLES, |metadata| metadata[field] = value.clone()));
+    }
+    for rank in [json!(0), json!(2), json!(most), json!(u64::MAX), json!(-1), json!(null)] {
+        assert_refused(&with_metadata(LOW_RANK, |metadata| metadata["rank"] = rank.clone()));
     }
 }
 

@@ -12,6 +12,7 @@ use onebasin::infer::State;
 use onebasin::net::Likelihood;
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
+use onebasin::posterior::LowRank;
 use onebasin::posterior::Posterior;
 use onebasin::posterior::Samples;
 use onebasin::store::Checkpoint;
@@ -66,10 +67,12 @@ fn posteriors() -> Vec<StoredPosterior> {
     // Below zero there is no standard deviation; a NaN is one, of a run that diverged.
     std.values_mut().iter_mut().filter(|std| **std < 0.0).for_each(|std| *std = 0.5);
     let samples = (0..6).map(odd_point).collect();
+    let factor = (4..7).map(odd_point).collect();
     [
         Posterior::Point(odd_point(0)),
-        Posterior::Gaussian(Gaussian::new(odd_point(1), std).unwrap()),
+        Posterior::Gaussian(Gaussian::new(odd_point(1), std.clone()).unwrap()),
         Posterior::Samples(Samples::new(samples, 3).unwrap()),
+        Posterior::LowRank(LowRank::new(Gaussian::new(odd_point(2), std).unwrap(), factor).unwrap()),
     ]
     .map(|posterior| StoredPosterior { posterior, provenance: provenance() })
     .into()

@@ -21,6 +21,9 @@ fn posterior_bits(posterior: &Posterior) -> Vec<Vec<u32>> {
         Posterior::Point(point) => vec![point],
         Posterior::Gaussian(gaussian) => vec![gaussian.mean(), gaussian.std()],
         Posterior::Samples(samples) => samples.points().iter().collect(),
+        Posterior::LowRank(low_rank) => {
+            [low_rank.rest().mean(), low_rank.rest().std()].into_iter().chain(low_rank.factor()).collect()
+        }
     };
     points.iter().map(|point| bits(point.values())).collect()
 }

@@ -136,7 +136,7 @@ fn only_files_of_samples_are_removed() {
 fn samples_read_one_by_one_are_those_read_at_once() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("posterior.safetensors");
-    let [point, gaussian, samples] = posteriors().try_into().unwrap();
+    let [point, gaussian, samples, low_rank] = posteriors().try_into().unwrap();
     samples.write(&path).unwrap();
     let stored = StoredSamples::open(&path).unwrap();
     assert_eq!((stored.len(), stored.chains(), stored.provenance()), (6, 3, &samples.provenance));
@@ -152,7 +152,7 @@ fn samples_read_one_by_one_are_those_read_at_once() {
         }
     }
     assert!(stored.read(6, &mut Params::zeros(arch().layout())).is_err());
-    for other in [point, gaussian] {
+    for other in [point, gaussian, low_rank] {
         other.write(&path).unwrap();
         assert!(StoredSamples::open(&path).unwrap_err().to_string().contains("it has no samples"));
     }

@@ -11,11 +11,11 @@ mod whole;
 use crate::commands::members;
 use crate::commands::members::Source;
 use crate::commands::name_of;
+use crate::commands::folder::Folder;
 use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
 use anyhow::bail;
-use folder::Folder;
 use onebasin::align;
 use onebasin::align::Channel;
 use onebasin::align::Solver;
@@ -156,7 +156,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     method.check(settings.posteriors.len())?;
     let threads = threads(settings.threads)?;
     let sources = members::find(&settings.posteriors, Some(&settings.output))?;
-    let folder = Folder::look(&settings.output, settings.force)?;
+    let folder = Folder::look(&folder::KIND, &settings.output, settings.force)?;
     let outcome = match method.to {
         To::First | To::Mean | To::Universe => whole::run(settings, &sources, &folder, threads, printer)?,
         To::Relabel => relabel::run(settings, &sources, &folder, threads, printer)?,
@@ -168,7 +168,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
 /// Writes the report and prints it, and says what was written and whether it is right.
 fn finish(report: &Report, folder: &Folder, settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let json = report.json()?;
-    folder.write(Folder::report(), &json)?;
+    folder.write(folder.report(), &json)?;
     let mut status = ExitStatus::Success;
     for (file, change) in report.outcome.written() {
         let said = format!("{}: logits changed by {change:.1e} of the largest", folder.join(file).display());
@@ -180,7 +180,7 @@ fn finish(report: &Report, folder: &Folder, settings: &Settings, printer: &Print
             status = ExitStatus::Problem;
         }
     }
-    printer.say(&format!("all that is known: {}", folder.join(Folder::report()).display()));
+    printer.say(&format!("all that is known: {}", folder.join(folder.report()).display()));
     printer.data(&if settings.json { json } else { report.outcome.text() })?;
     Ok(status)
 }

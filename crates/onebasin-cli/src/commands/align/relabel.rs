@@ -2,23 +2,21 @@
 
 use super::Settings;
 use super::comparison::Comparison;
-use super::folder::Folder;
+use super::folder;
 use super::report::Group;
 use super::report::Outcome;
 use super::report::Relabelled;
 use super::report::Together;
+use crate::commands::folder::Folder;
 use crate::commands::members::Source;
-use crate::commands::members::check_architecture;
-use crate::commands::members::check_finite;
+use crate::commands::pool::Pool;
 use crate::printer::Printer;
-use anyhow::Context;
 use onebasin::align;
 use onebasin::align::Points;
 use onebasin::align::Progress;
 use onebasin::arch::Arch;
 use onebasin::error::Error;
 use onebasin::net::Net;
-use onebasin::params::Layout;
 use onebasin::params::Params;
 use onebasin::posterior::Draws;
 use onebasin::posterior::Posterior;
@@ -27,7 +25,6 @@ use onebasin::store::StoredPosterior;
 use onebasin::store::StoredSamples;
 use onebasin::symmetry::Permutations;
 use onebasin::symmetry::Spec;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Samples of each file whose functions are compared, at most.
@@ -42,8 +39,8 @@ pub(super) fn run(
     printer: &Printer,
 ) -> anyhow::Result<Outcome> {
     let method = settings.method;
-    let all = All::open(sources)?;
-    let first = all.0[0].provenance();
+    let all = Pool::open(sources, None)?;
+    let first = all.files()[0].provenance();
     let arch = Arch::new(first.arch.clone())?;
     let spec = Spec::of(&arch);
     let net = Net::new(&arch, threads)?;
@@ -63,12 +60,12 @@ pub(super) fn run(
     let mut comparison = Comparison::new(net, method.seed);
     let mut permutations = &found.many.permutations[..];
     let mut members = Vec::with_capacity(sources.len());
-    for (source, samples) in sources.iter().zip(&all.0) {
+    for (source, samples) in sources.iter().zip(all.files()) {
         let (own, others) = permutations.split_at(samples.len());
         permutations = others;
-        let permutations_file = Folder::permutations_of_samples(&source.name);
+        let permutations_file = folder::permutations_of_samples(&source.name);
         folder.write_lines(&permutations_file, own.iter().map(Permutations::to_json))?;
-        let file = Folder::aligned(&source.name);
+        let file = folder::aligned(&source.name);
         let path = folder.join(&file);
         let scratch = path.parent().expect("it lies in a folder");
         let mut chains = SampleFiles::open(scratch, samples.layout(), samples.chains(), 0)?;
@@ -92,9 +89,9 @@ pub(super) fn run(
     }
     let provenance = method.provenance(first, sources)?;
     let gaussian = StoredPosterior { posterior: Posterior::Gaussian(found.gaussian), provenance };
-    gaussian.write(&folder.join(Folder::gaussian()))?;
+    gaussian.write(&folder.join(folder::gaussian()))?;
     let together = Together::new(&found.many, seconds);
-    Ok(Outcome::Relabelled { gaussian: Folder::gaussian().to_owned(), together, members })
+    Ok(Outcome::Relabelled { gaussian: folder::gaussian().to_owned(), together, members })
 }
 
 /// The largest change of all samples that are compared; NaN if one of them is.
@@ -111,48 +108,4 @@ fn change_of_function(before: &StoredSamples, after: &StoredSamples, to: &mut Co
         }
     }
     Ok(largest)
-}
-
-/// The samples of all files, one behind the other.
-struct All(Vec<StoredSamples>);
-
-impl All {
-    /// Opens all; each must be whole, finite and of the first one's architecture.
-    fn open(sources: &[Source]) -> anyhow::Result<Self> {
-        let mut all: Vec<StoredSamples> = Vec::with_capacity(sources.len());
-        for source in sources {
-            let samples = StoredSamples::open(&source.file)?;
-            if let Some(first) = all.first() {
-                check_architecture([&sources[0], source], [first.provenance(), samples.provenance()])?;
-            }
-            let mut sample = Params::zeros(samples.layout());
-            for index in 0..samples.len() {
-                samples.read(index, &mut sample)?;
-                check_finite(&sample).with_context(|| format!("{}, sample {index}", source.file.display()))?;
-            }
-            all.push(samples);
-        }
-        Ok(Self(all))
-    }
-}
-
-impl Draws for All {
-    fn layout(&self) -> &Arc<Layout> {
-        self.0[0].layout()
-    }
-
-    fn draws(&self, wanted: usize) -> usize {
-        wanted.min(self.0.iter().map(StoredSamples::len).sum())
-    }
-
-    fn draw(&self, _: u64, index: usize, count: usize, out: &mut Params) -> Result<(), Error> {
-        let mut chosen = index * self.draws(usize::MAX) / count;
-        for samples in &self.0 {
-            if chosen < samples.len() {
-                return samples.read(chosen, out);
-            }
-            chosen -= samples.len();
-        }
-        unreachable!("an index is less than the number of samples")
-    }
 }

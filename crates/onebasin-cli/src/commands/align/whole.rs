@@ -5,13 +5,14 @@ use super::Settings;
 use super::To;
 use super::comparison::Comparison;
 use super::criterion::Criterion;
-use super::folder::Folder;
+use super::folder;
 use super::report::Aligned;
 use super::report::BeforeAndAfter;
 use super::report::Outcome;
 use super::report::Pair;
 use super::report::Reference;
 use super::report::Together;
+use crate::commands::folder::Folder;
 use crate::commands::members;
 use crate::commands::members::Source;
 use crate::printer::Printer;
@@ -216,7 +217,7 @@ impl Desk<'_> {
     fn reference(&mut self) -> anyhow::Result<Reference> {
         let Source { name, file } = self.sources[0].clone();
         Ok(Reference {
-            file: self.method.balance.then(|| Folder::aligned(&name)),
+            file: self.method.balance.then(|| folder::aligned(&name)),
             change_of_function: match &self.ready.posteriors[0] {
                 Cow::Owned(balanced) => Some(self.write(0, balanced.clone())?),
                 Cow::Borrowed(_) => None,
@@ -234,10 +235,10 @@ impl Desk<'_> {
         let (reference, moved) = (&self.ready.gaussians[0], &self.ready.gaussians[index]);
         let distance =
             BeforeAndAfter { before: reference.distance(moved)?, after: reference.distance(&permuted.gaussian())? };
-        let permutations_file = Folder::permutations(&name);
+        let permutations_file = folder::permutations(&name);
         self.folder.write_lines(&permutations_file, std::iter::once(permutations.to_json()))?;
         Ok(Aligned {
-            file: Folder::aligned(&name),
+            file: folder::aligned(&name),
             permutations_file,
             distance,
             change_of_function: self.write(index, permuted)?,
@@ -252,7 +253,7 @@ impl Desk<'_> {
     fn write(&mut self, index: usize, posterior: Posterior) -> anyhow::Result<f64> {
         let before = &self.stored[index];
         let provenance = self.method.provenance(&before.provenance, self.sources)?;
-        let path = self.folder.join(&Folder::aligned(&self.sources[index].name));
+        let path = self.folder.join(&folder::aligned(&self.sources[index].name));
         StoredPosterior { posterior, provenance }.write(&path)?;
         let written = StoredPosterior::read(&path)?;
         Ok(self.comparison.change(before.posterior.gaussian().mean(), written.posterior.gaussian().mean())?)

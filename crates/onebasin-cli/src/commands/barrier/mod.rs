@@ -1,11 +1,12 @@
 //! `onebasin barrier`: how much loss and error rise on the way from one posterior to another.
 
-mod folder;
 mod orders;
 mod report;
 mod table;
 mod ways;
 
+use crate::commands::folder::Folder;
+use crate::commands::folder::Kind;
 use crate::commands::images;
 use crate::commands::members;
 use crate::commands::members::Source;
@@ -16,7 +17,6 @@ use crate::printer::ExitStatus;
 use crate::printer::Printer;
 use anyhow::Context;
 use anyhow::bail;
-use folder::Folder;
 use onebasin::align::Channel;
 use onebasin::align::Solver;
 use onebasin::arch::Arch;
@@ -33,11 +33,18 @@ use orders::Order;
 use report::Measured;
 use report::Report;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::path::PathBuf;
 use std::time::Instant;
 use ways::Ways;
 
 pub(crate) use ways::Way;
+
+/// What the command leaves in a folder.
+const KIND: Kind =
+    Kind { command: "barrier", report: "measures.json", is_own: |name| name == CURVES, folders: &[] };
+/// All points of all curves.
+const CURVES: &str = "curves.csv";
 
 /// What the command needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +93,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         return Err(Error::Zero { what: "the number of threads".to_owned() }.into());
     }
     let sources = members::find(&settings.posteriors, settings.output.as_deref())?;
-    let folder = settings.output.as_deref().map(|output| Folder::look(output, settings.force)).transpose()?;
+    let folder = settings.output.as_deref().map(|output| Folder::look(&KIND, output, settings.force)).transpose()?;
     let stored = members::read(&sources)?;
     check(&sources, &stored)?;
     let first = &stored[0];
@@ -145,8 +152,10 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let report = Report::new(settings, &sources, &stored, &orders, measured);
     let json = report.json()?;
     if let Some(folder) = folder {
-        folder.write(&report.csv()?, &json)?;
-        printer.say(&format!("all that was measured: {}", folder.report().display()));
+        folder.begin()?;
+        folder.write(Path::new(CURVES), &report.csv()?)?;
+        folder.write(folder.report(), &json)?;
+        printer.say(&format!("all that was measured: {}", folder.join(folder.report()).display()));
     }
     printer.data(&if settings.json { json } else { report.table()?.text() })?;
     Ok(ExitStatus::Success)

@@ -1,0 +1,169 @@
+//! What predictions on the test images are worth, and how near they are to those of the reference.
+
+use super::Settings;
+use super::open;
+use super::report::Curve;
+use super::report::Row;
+use crate::commands::members::Source;
+use crate::commands::members::file_of;
+use crate::commands::pool::Pool;
+use anyhow::Context;
+use anyhow::bail;
+use indicatif::ProgressBar;
+use onebasin::arch::Arch;
+use onebasin::data::Examples;
+use onebasin::data::Subset;
+use onebasin::error::Error;
+use onebasin::experiment::TrainConfig;
+use onebasin::measure::Agreement;
+use onebasin::measure::Calibration;
+use onebasin::measure::Quality;
+use onebasin::measure::prune;
+use onebasin::measure::prune::KeptBy;
+use onebasin::params::Params;
+use onebasin::posterior::Draws;
+use onebasin::posterior::Gaussian;
+use onebasin::posterior::Posterior;
+use onebasin::posterior::Predictor;
+use onebasin::store::Provenance;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Predicts, and compares.
+pub(super) struct Judge<'a> {
+    predictor: Predictor,
+    examples: Examples,
+    /// (image, class), if it is not that of the samples.
+    reference: Option<Vec<f64>>,
+    draws: usize,
+    seed: u64,
+    spinner: &'a ProgressBar,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(
+        source: &Source,
+        pool: &Pool,
+        arch: &Arch,
+        settings: &Settings,
+        threads: usize,
+        spinner: &'a ProgressBar,
+    ) -> anyhow::Result<Self> {
+        let method = &settings.method;
+        let provenance = pool.files()[0].provenance();
+        let examples = test(provenance, &settings.data, method.images);
+        let examples = examples.with_context(|| source.file.display().to_string())?;
+        examples.check_fits(arch)?;
+        let predictor = Predictor::new(arch, provenance.likelihood, threads)?;
+        let mut judge = Self { predictor, examples, reference: None, draws: method.draws, seed: method.seed, spinner };
+        if let Some(path) = &method.reference {
+            let file = file_of(path)?;
+            judge.reference = Some(judge.of_another(&file, settings, threads)?);
+        }
+        Ok(judge)
+    }
+
+    /// The predictions of another posterior, whose network may be another one.
+    fn of_another(&self, file: &Path, settings: &Settings, threads: usize) -> anyhow::Result<Vec<f64>> {
+        let (posterior, provenance) = open(file)?;
+        let examples = test(&provenance, &settings.data, settings.method.images);
+        let examples = examples.with_context(|| file.display().to_string())?;
+        if examples.dataset() != self.examples.dataset() {
+            bail!("{} was trained for other test images than the samples", file.display());
+        }
+        let mut predictor = Predictor::new(&Arch::new(provenance.arch)?, provenance.likelihood, threads)?;
+        let count = if posterior.draws(usize::MAX) == usize::MAX { self.draws } else { usize::MAX };
+        let mut progress = self.progress("reference");
+        let mean = predictor.mean(&*posterior, &examples, count, self.seed, &mut progress)?;
+        Ok(mean.expect(NO_BREAK))
+    }
+
+    /// The predictions of the samples themselves, which are the reference unless there is another.
+    pub(super) fn samples(&mut self, pool: &Pool) -> Result<Row, Error> {
+        let own = self.predict("samples", pool, usize::MAX)?;
+        let row = self.row("samples", None, (&own, pool.len()), None)?;
+        self.reference.get_or_insert(own);
+        Ok(row)
+    }
+
+    /// A Gaussian, of which `mean` is the quality at its mean.
+    pub(super) fn gaussian(
+        &mut self,
+        name: &str,
+        rank: usize,
+        posterior: &Posterior,
+        mean: Quality,
+    ) -> Result<Row, Error> {
+        let predicted = self.predict(&format!("{name}, rank {rank}"), posterior, self.draws)?;
+        self.row(name, Some(rank), (&predicted, self.draws), Some(mean))
+    }
+
+    /// One network.
+    pub(super) fn point(&mut self, point: &Params) -> Result<Quality, Error> {
+        let predicted = self.predict("mean", &Posterior::Point(point.clone()), 1)?;
+        Quality::of(&predicted, self.examples.dataset().labels(), 1)
+    }
+
+    /// The mean and a sample, pruned as the standard deviations say.
+    pub(super) fn pruning(&mut self, gaussian: &Gaussian, sample: &Params) -> Result<Vec<Curve>, Error> {
+        let mut curves = Vec::new();
+        for (network, point) in [("mean", gaussian.mean()), ("sample", sample)] {
+            for by in [KeptBy::SmallestStd, KeptBy::LargestSignal] {
+                let order = prune::order(gaussian, by);
+                let mut progress = progress("pruning", self.spinner);
+                let points = prune::curve(&mut self.predictor, point, &order, &self.examples, &mut progress)?;
+                curves.push(Curve { network, by, points: points.expect(NO_BREAK) });
+            }
+        }
+        Ok(curves)
+    }
+
+    fn predict(&mut self, name: &str, posterior: &dyn Draws, count: usize) -> Result<Vec<f64>, Error> {
+        let mut progress = progress(name, self.spinner);
+        let mean = self.predictor.mean(posterior, &self.examples, count, self.seed, &mut progress)?;
+        Ok(mean.expect(NO_BREAK))
+    }
+
+    fn row(
+        &self,
+        name: &str,
+        rank: Option<usize>,
+        (predicted, samples): (&[f64], usize),
+        mean: Option<Quality>,
+    ) -> Result<Row, Error> {
+        let labels = self.examples.dataset().labels();
+        let reference = self.reference.as_deref().unwrap_or(predicted);
+        Ok(Row {
+            name: name.to_owned(),
+            rank,
+            nearness: Agreement::of(reference, predicted, self.examples.classes())?,
+            quality: Quality::of(predicted, labels, samples)?,
+            calibration: Calibration::of(predicted, labels)?,
+            mean,
+        })
+    }
+
+    fn progress(&self, name: &str) -> impl FnMut(usize, usize) -> ControlFlow<()> {
+        progress(name, self.spinner)
+    }
+}
+
+/// Shows how far a prediction is.
+fn progress(name: &str, spinner: &ProgressBar) -> impl FnMut(usize, usize) -> ControlFlow<()> {
+    move |done, total| {
+        spinner.set_message(format!("{name}: predicting, {} %", 100 * done / total.max(1)));
+        ControlFlow::Continue(())
+    }
+}
+
+/// The test images of the data that a posterior was trained on, from the first on.
+fn test(provenance: &Provenance, data: &Path, images: Option<usize>) -> anyhow::Result<Examples> {
+    let config = serde_json::from_value::<TrainConfig>(provenance.config.clone());
+    let config = config.context("its provenance does not say what it was trained on")?;
+    let test = config.test(data, &provenance.standardisation)?;
+    let Some(images) = images else { return Ok(test) };
+    let some = Subset::First(images.min(test.len())).apply(test.dataset())?;
+    Ok(Examples::new(some, provenance.standardisation.clone())?)
+}
+
+const NO_BREAK: &str = "nobody breaks off";

@@ -9,6 +9,7 @@ mod mixing;
 pub mod prune;
 mod quality;
 mod temperature;
+mod tune;
 mod widths;
 
 pub use agreement::Agreement;
@@ -24,4 +25,5 @@ pub use curves::Curves;
 pub use mixing::Mixing;
 pub use quality::Quality;
 pub(crate) use quality::null_is_nan;
+pub use tune::Tuning;
 pub use widths::Widths;

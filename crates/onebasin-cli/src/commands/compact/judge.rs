@@ -18,6 +18,7 @@ use onebasin::experiment::TrainConfig;
 use onebasin::measure::Agreement;
 use onebasin::measure::Calibration;
 use onebasin::measure::Quality;
+use onebasin::measure::Tuning;
 use onebasin::measure::prune;
 use onebasin::measure::prune::KeptBy;
 use onebasin::params::Params;
@@ -29,12 +30,19 @@ use onebasin::store::Provenance;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+/// Training images that Gaussians are tuned on, at most.
+const TUNING_IMAGES: usize = 1000;
+/// Points drawn for each tuning that is tried, at most.
+const TUNING_DRAWS: usize = 30;
+
 /// Predicts, and compares.
 pub(super) struct Judge<'a> {
     predictor: Predictor,
     examples: Examples,
     /// (image, class), if it is not that of the samples.
     reference: Option<Vec<f64>>,
+    /// Some training images and what the samples predict for them, (image, class), if Gaussians are tuned.
+    training: Option<(Examples, Vec<f64>)>,
     draws: usize,
     seed: u64,
     spinner: &'a ProgressBar,
@@ -54,8 +62,17 @@ impl<'a> Judge<'a> {
         let examples = test(provenance, &settings.data, method.images);
         let examples = examples.with_context(|| source.file.display().to_string())?;
         examples.check_fits(arch)?;
-        let predictor = Predictor::new(arch, provenance.likelihood, threads)?;
-        let mut judge = Self { predictor, examples, reference: None, draws: method.draws, seed: method.seed, spinner };
+        let mut predictor = Predictor::new(arch, provenance.likelihood, threads)?;
+        let training = if method.tune {
+            let some = training(provenance, &settings.data).with_context(|| source.file.display().to_string())?;
+            let mut progress = progress("samples on training images", spinner);
+            let target = predictor.mean(pool, &some, usize::MAX, method.seed, &mut progress)?;
+            Some((some, target.expect(NO_BREAK)))
+        } else {
+            None
+        };
+        let (draws, seed) = (method.draws, method.seed);
+        let mut judge = Self { predictor, examples, reference: None, training, draws, seed, spinner };
         if let Some(path) = &method.reference {
             let file = file_of(path)?;
             judge.reference = Some(judge.of_another(&file, settings, threads)?);
@@ -73,7 +90,7 @@ impl<'a> Judge<'a> {
         }
         let mut predictor = Predictor::new(&Arch::new(provenance.arch)?, provenance.likelihood, threads)?;
         let count = if posterior.draws(usize::MAX) == usize::MAX { self.draws } else { usize::MAX };
-        let mut progress = self.progress("reference");
+        let mut progress = progress("reference", self.spinner);
         let mean = predictor.mean(&*posterior, &examples, count, self.seed, &mut progress)?;
         Ok(mean.expect(NO_BREAK))
     }
@@ -81,27 +98,34 @@ impl<'a> Judge<'a> {
     /// The predictions of the samples themselves, which are the reference unless there is another.
     pub(super) fn samples(&mut self, pool: &Pool) -> Result<Row, Error> {
         let own = self.predict("samples", pool, usize::MAX)?;
-        let row = self.row("samples", None, (&own, pool.len()), None)?;
+        let row = self.row("samples", &own, pool.len())?;
         self.reference.get_or_insert(own);
         Ok(row)
     }
 
-    /// A Gaussian, of which `mean` is the quality at its mean.
+    /// A Gaussian, and the network at its mean.
     pub(super) fn gaussian(
         &mut self,
         name: &str,
         rank: usize,
+        tuning: Option<Tuning>,
         posterior: &Posterior,
-        mean: Quality,
     ) -> Result<Row, Error> {
         let predicted = self.predict(&format!("{name}, rank {rank}"), posterior, self.draws)?;
-        self.row(name, Some(rank), (&predicted, self.draws), Some(mean))
+        let mean = Posterior::Point(posterior.gaussian().mean().clone());
+        let at_mean = self.predict(&format!("mean of {name}"), &mean, 1)?;
+        let mean = Quality::of(&at_mean, self.examples.dataset().labels(), 1)?;
+        Ok(Row { rank: Some(rank), tuning, mean: Some(mean), ..self.row(name, &predicted, self.draws)? })
     }
 
-    /// One network.
-    pub(super) fn point(&mut self, point: &Params) -> Result<Quality, Error> {
-        let predicted = self.predict("mean", &Posterior::Point(point.clone()), 1)?;
-        Quality::of(&predicted, self.examples.dataset().labels(), 1)
+    /// A Gaussian that predicts more as the samples do on training images, and how it was tuned.
+    pub(super) fn tuned(&mut self, posterior: &Posterior) -> Result<(Posterior, Option<Tuning>), Error> {
+        let (examples, target) = self.training.as_ref().expect("it was asked for");
+        let mut progress = progress("tuning", self.spinner);
+        let how = (self.draws.min(TUNING_DRAWS), self.seed);
+        let tuning = Tuning::find(&mut self.predictor, posterior, target, examples, how, &mut progress)?;
+        let tuning = tuning.expect(NO_BREAK);
+        Ok((tuning.apply(posterior)?, Some(tuning)))
     }
 
     /// The mean and a sample, pruned as the standard deviations say.
@@ -124,27 +148,18 @@ impl<'a> Judge<'a> {
         Ok(mean.expect(NO_BREAK))
     }
 
-    fn row(
-        &self,
-        name: &str,
-        rank: Option<usize>,
-        (predicted, samples): (&[f64], usize),
-        mean: Option<Quality>,
-    ) -> Result<Row, Error> {
+    fn row(&self, name: &str, predicted: &[f64], samples: usize) -> Result<Row, Error> {
         let labels = self.examples.dataset().labels();
         let reference = self.reference.as_deref().unwrap_or(predicted);
         Ok(Row {
             name: name.to_owned(),
-            rank,
+            rank: None,
+            tuning: None,
             nearness: Agreement::of(reference, predicted, self.examples.classes())?,
             quality: Quality::of(predicted, labels, samples)?,
             calibration: Calibration::of(predicted, labels)?,
-            mean,
+            mean: None,
         })
-    }
-
-    fn progress(&self, name: &str) -> impl FnMut(usize, usize) -> ControlFlow<()> {
-        progress(name, self.spinner)
     }
 }
 
@@ -158,12 +173,22 @@ fn progress(name: &str, spinner: &ProgressBar) -> impl FnMut(usize, usize) -> Co
 
 /// The test images of the data that a posterior was trained on, from the first on.
 fn test(provenance: &Provenance, data: &Path, images: Option<usize>) -> anyhow::Result<Examples> {
-    let config = serde_json::from_value::<TrainConfig>(provenance.config.clone());
-    let config = config.context("its provenance does not say what it was trained on")?;
-    let test = config.test(data, &provenance.standardisation)?;
+    let test = config(provenance)?.test(data, &provenance.standardisation)?;
     let Some(images) = images else { return Ok(test) };
     let some = Subset::First(images.min(test.len())).apply(test.dataset())?;
     Ok(Examples::new(some, provenance.standardisation.clone())?)
+}
+
+/// The first of the training images.
+fn training(provenance: &Provenance, data: &Path) -> anyhow::Result<Examples> {
+    let training = config(provenance)?.training(data)?;
+    let some = Subset::First(TUNING_IMAGES.min(training.len())).apply(training.dataset())?;
+    Ok(Examples::new(some, provenance.standardisation.clone())?)
+}
+
+fn config(provenance: &Provenance) -> anyhow::Result<TrainConfig> {
+    let config = serde_json::from_value::<TrainConfig>(provenance.config.clone());
+    config.context("its provenance does not say what it was trained on")
 }
 
 const NO_BREAK: &str = "nobody breaks off";

@@ -86,6 +86,8 @@ pub(crate) struct Method {
     pub(crate) draws: usize,
     /// Of draws and of the order in which samples are aligned.
     pub(crate) seed: u64,
+    /// Whether Gaussians are also tuned to the predictions of the samples on training images.
+    pub(crate) tune: bool,
     /// Whether networks are pruned.
     pub(crate) prune: bool,
 }
@@ -157,14 +159,19 @@ impl Method {
 }
 
 /// The file of a Gaussian.
-fn file_name(to: To, rank: usize) -> String {
-    if rank == 0 { format!("{}.safetensors", to.name()) } else { format!("{}-rank{rank}.safetensors", to.name()) }
+fn file_name(to: To, rank: usize, tuned: bool) -> String {
+    let rank = if rank == 0 { String::new() } else { format!("-rank{rank}") };
+    format!("{}{rank}{}.safetensors", to.name(), if tuned { TUNED } else { "" })
 }
+
+/// The end of the name of a Gaussian that was tuned.
+const TUNED: &str = "-tuned";
 
 /// Whether a file is of the command.
 fn is_own(name: &str) -> bool {
     To::ALL.iter().any(|to| {
         let rest = name.strip_prefix(to.name()).and_then(|rest| rest.strip_suffix(".safetensors"));
+        let rest = rest.map(|rest| rest.strip_suffix(TUNED).unwrap_or(rest));
         rest.is_some_and(|rest| {
             rest.is_empty() || rest.strip_prefix("-rank").is_some_and(|rank| rank.parse::<usize>().is_ok())
         })
@@ -200,12 +207,15 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         spinner.set_message(format!("{}: fitting", to.name()));
         let fit = Fit::new(&labelled, method.ranks.iter().copied().max().unwrap_or(0), &team)?;
         let diagonal = fit.posterior(0)?.gaussian().into_owned();
-        let mean = judge.point(diagonal.mean())?;
+        let provenance = method.provenance(*to, first, &sources);
         for rank in &method.ranks {
-            let posterior = fit.posterior(*rank)?;
-            report.rows.push(judge.gaussian(to.name(), *rank, &posterior, mean)?);
-            let provenance = method.provenance(*to, first, &sources);
-            gaussians.push((file_name(*to, *rank), StoredPosterior { posterior, provenance }));
+            let plain = fit.posterior(*rank)?;
+            let tuned = if method.tune { Some(judge.tuned(&plain)?) } else { None };
+            for (posterior, tuning) in std::iter::once((plain, None)).chain(tuned) {
+                report.rows.push(judge.gaussian(to.name(), *rank, tuning, &posterior)?);
+                let name = file_name(*to, *rank, tuning.is_some());
+                gaussians.push((name, StoredPosterior { posterior, provenance: provenance.clone() }));
+            }
         }
         let pruning = if method.prune { Some(judge.pruning(&diagonal, &last(&labelled)?)?) } else { None };
         let chains = pool.chains().filter(|chains| pool.len() / chains >= LEAST_SAMPLES);

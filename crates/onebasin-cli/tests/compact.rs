@@ -207,7 +207,7 @@ fn tables_have_a_line_for_each_posterior() {
 #[test]
 fn mistakes_are_refused_before_anything_is_written() {
     let place = Place::new();
-    place.train("vi", &["infer={ method = \"vi\", optimise = { epochs = 1, batch = 20 } }"]);
+    place.train("vi", &["infer={ method = \"vi\", optimise = { epochs = 1, batch = 20, rate = 1e-2 } }"]);
     place.refused("vi -o new", &["vi/posterior.safetensors", "no samples"]);
     place.refused("nowhere -o new", &["nowhere"]);
     place.refused("hmc -o hmc", &["lies in the folder"]);
@@ -227,5 +227,93 @@ fn mistakes_are_refused_before_anything_is_written() {
 
 #[test]
 fn help() {
-    assert_snapshot!(binary::onebasin("compact --help"), @"");
+    assert_snapshot!(binary::onebasin("compact --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Put one Gaussian in the place of many samples, and measure what that costs
+
+        Reads samples that `onebasin train` wrote and fits Gaussians to them, as they are and with their
+        units brought in line, diagonal and of low rank. Compares what each predicts on the test images with
+        what the samples predict: agreement is the part of the images with the same most probable class, TV
+        the total variation. Writes the Gaussians, as posteriors, and measures.json with all that is known
+        of them.
+
+        Usage: onebasin compact [OPTIONS] --output <DIR> <SAMPLES>...
+
+        Arguments:
+          <SAMPLES>...
+                  Samples of Markov chains or ensembles: files, or folders of runs
+
+        Options:
+          -o, --output <DIR>
+                  The folder that is written
+
+              --to <NAMES>
+                  What samples are aligned with before: nothing, the first, the mean of all others in turn,
+                  or the Gaussian that fits them
+
+                  [default: none,first,mean,relabel]
+                  [possible values: none, first, mean, relabel]
+
+              --rank <NUMBERS>
+                  Directions in which parameters are correlated; 0 for a diagonal Gaussian
+
+                  [default: 0,20]
+
+              --reference <POSTERIOR>
+                  The posterior that predictions are compared with [default: the samples]
+
+              --balance
+                  Balance the scales of the relu units of each sample before
+
+              --solver <NAME>
+                  How permutations are sought; `best` tries all
+
+                  [default: best]
+                  [possible values: descent, forward, frank-wolfe, best]
+
+              --samples <N>
+                  At most about so many samples, at equal distances in each chain [default: all]
+
+              --images <N>
+                  At most so many test images, from the first on [default: all]
+
+              --draws <N>
+                  Points that are drawn of each Gaussian
+
+                  [default: 100]
+
+              --seed <N>
+                  Of draws and of the order in which samples are aligned
+
+                  [default: 0]
+
+              --tune
+                  Also write Gaussians whose widths and whose last layer are multiplied by numbers that
+                  bring their predictions on training images nearer to those of the samples
+
+              --prune
+                  Keep fewer and fewer parameters, those with the smallest standard deviations or the
+                  largest ratio of mean to it
+
+              --data <DIR>
+                  Folder of the data sets [default: `onebasin` in the platform's folder for data]
+
+                  [env: ONEBASIN_DATA]
+
+              --threads <N>
+                  Number of threads, which does not change the result [default: one for each core]
+
+              --force
+                  Remove what an earlier `onebasin compact` left in the folder
+
+              --json
+                  Print measures.json instead of tables
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Example:
+          onebasin compact runs/digits-hmc -o runs/digits-compact --rank 0,20,100
+    ");
 }

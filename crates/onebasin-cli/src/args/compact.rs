@@ -7,6 +7,7 @@ use onebasin::align::Solver;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that can be typed")]
 pub(super) struct CompactArgs {
     /// Samples of Markov chains or ensembles: files, or folders of runs
     #[arg(value_name = "SAMPLES", required = true, num_args = 1..)]

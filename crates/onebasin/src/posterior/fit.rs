@@ -96,7 +96,7 @@ impl Points<'_> {
         Ok(self.point.values())
     }
 
-    /// The products <θ_i − m, θ_j − m> of all pairs, (point, point).
+    /// The inner products of all pairs of centred points, (point, point).
     fn gram(&mut self, means: &[f64], team: &Team) -> Result<Vec<f64>> {
         let (count, len) = (self.count, means.len());
         let block = (VALUES / len.max(1)).clamp(1, count);
@@ -136,7 +136,7 @@ impl Points<'_> {
         Ok(gram)
     }
 
-    /// With G v = λ v, the direction is Σ_k v_k (θ_k − m) / √(n − 1), whose length is √(λ/(n − 1)).
+    /// With G u = λ u, the direction is the sum of u (θ − m) / √(n − 1) over all points; its length is √(λ/(n − 1)).
     fn directions(&mut self, means: &[f64], leading: &[Eigen]) -> Result<Vec<Params>> {
         let least = LEAST * leading.first().map_or(0.0, |eigen| eigen.value);
         let leading: Vec<&Eigen> = leading.iter().take_while(|eigen| eigen.value > least).collect();

@@ -83,7 +83,9 @@ fn orthogonalise(vectors: &mut [Vec<f64>]) {
         let length = dot(own, own).sqrt();
         // A vector that is in the space of those before it becomes zero: the matrix has no more directions.
         let factor = if length > 0.0 { 1.0 / length } else { 0.0 };
-        own.iter_mut().for_each(|value| *value *= factor);
+        for value in own.iter_mut() {
+            *value *= factor;
+        }
     }
 }
 
@@ -272,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_matrix_of_lower_rank_has_zeros_behind_its_rank() {
-        let matrix: Vec<f64> = (0..3600).map(|at| (at / 60 + 1) as f64 * (at % 60 + 1) as f64).collect();
+        let matrix: Vec<f64> = (0..3600).map(|at| f64::from(at / 60 + 1) * f64::from(at % 60 + 1)).collect();
         let found = leading(&matrix, 60, 4, &Team::alone());
         assert!((found[0].value / 73_810.0 - 1.0).abs() < 1e-12);
         assert!(found[1..].iter().all(|eigen| eigen.value.abs() < 1e-8));

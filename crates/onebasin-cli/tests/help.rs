@@ -18,6 +18,7 @@ fn help_lists_the_commands() {
           align    Align posteriors: permute units so that those that do the same stand in the same place
           arch     Describe a network: its tensors, its hidden layers, its size and its cost
           barrier  Measure barriers: how much loss and error rise on the way from one posterior to another
+          compact  Put one Gaussian in the place of many samples, and measure what that costs
           data     List, download and verify data sets
           planted  Solve alignment problems whose solution is known, and say how much of it each solver
                    finds

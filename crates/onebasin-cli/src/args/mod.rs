@@ -55,7 +55,9 @@ enum Command {
     /// standard error. The mixture of A and B is the reference that nothing is lost on.
     ///
     /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing written).
-    #[command(after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --path geodesic,natural-rescaled -o runs/barrier")]
+    #[command(
+        after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --path geodesic,natural-rescaled -o runs/barrier"
+    )]
     Barrier(BarrierArgs),
     /// Put one Gaussian in the place of many samples, and measure what that costs
     ///

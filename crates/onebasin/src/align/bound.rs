@@ -17,11 +17,11 @@ pub(super) fn bound(search: &mut Search<'_, '_>) -> Result<f64> {
     let mut costs = search.costs().fork();
     costs.relax();
     let groups: Vec<usize> = (0..costs.objective().groups()).collect();
-    let starts: Vec<Mutex<Vec<f64>>> = groups.iter().map(|_| Mutex::default()).collect();
+    let starts: Vec<Mutex<Option<Vec<f64>>>> = groups.iter().map(|_| Mutex::default()).collect();
     costs.team().for_each(groups.len(), |group| {
         *starts[group].lock().expect(NO_PANIC) = start(costs.matrix(group), costs.objective().size(group));
     });
-    let mut starts = starts.into_iter().map(|start| Some(start.into_inner().expect(NO_PANIC))).collect();
+    let mut starts = starts.into_iter().map(|start| start.into_inner().expect(NO_PANIC)).collect();
     let assignments = search.assign(&costs, &groups, &mut starts)?;
     let total: f64 = assignments.iter().map(|assignment| assignment.value).sum();
     Ok(total + constant(costs.objective()))
@@ -32,7 +32,7 @@ pub(super) fn bound(search: &mut Search<'_, '_>) -> Result<f64> {
 ///
 /// Without the means of rows and columns, which no assignment changes, the gains are nearly `a bᵀ`, found by power iteration. The best
 /// assignment for such pairs the largest `a` with the largest `b`, and so on; with both sorted, vₖ₊₁ − vₖ = (bₖ₊₁ − bₖ)(aₖ + aₖ₊₁)/2 proves it.
-fn start(gains: &[f32], units: usize) -> Vec<f64> {
+fn start(gains: &[f32], units: usize) -> Option<Vec<f64>> {
     let rows = || gains.chunks_exact(units);
     let mut means = vec![0.0; units];
     rows().for_each(|row| add(&mut means, row, 1.0 / units as f32));
@@ -67,7 +67,8 @@ fn start(gains: &[f32], units: usize) -> Vec<f64> {
         dual += f64::from(b[columns[1]] - b[columns[0]]) * f64::from(0.5 * (a[0] + a[1]));
         duals[columns[1]] += dual;
     }
-    duals
+    // Squares of gains may be too large for a number; then there is no start.
+    duals.iter().all(|dual| dual.is_finite()).then_some(duals)
 }
 
 /// `sums += factor · row`

@@ -8,10 +8,10 @@ mod report;
 mod tables;
 mod whole;
 
+use crate::commands::folder::Folder;
 use crate::commands::members;
 use crate::commands::members::Source;
 use crate::commands::name_of;
-use crate::commands::folder::Folder;
 use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;

@@ -41,8 +41,7 @@ use ways::Ways;
 pub(crate) use ways::Way;
 
 /// What the command leaves in a folder.
-const KIND: Kind =
-    Kind { command: "barrier", report: "measures.json", is_own: |name| name == CURVES, folders: &[] };
+const KIND: Kind = Kind { command: "barrier", report: "measures.json", is_own: |name| name == CURVES, folders: &[] };
 /// All points of all curves.
 const CURVES: &str = "curves.csv";
 

@@ -5,10 +5,10 @@ mod labels;
 mod report;
 mod tables;
 
-use crate::commands::members;
-use crate::commands::members::Source;
 use crate::commands::folder::Folder;
 use crate::commands::folder::Kind;
+use crate::commands::members;
+use crate::commands::members::Source;
 use crate::commands::pool::Pool;
 use crate::commands::threads;
 use crate::printer::ExitStatus;

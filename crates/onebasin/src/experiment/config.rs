@@ -127,23 +127,7 @@ impl TrainConfig {
     ///
     /// `name` is how the text is called in errors.
     pub fn from_toml(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
-        let unreadable = |error: toml::de::Error| Error::Config { name: name.to_owned(), reason: one_line(&error) };
-        let mut table: toml::Table = toml::from_str(text).map_err(|error| Error::Config {
-            name: name.to_owned(),
-            // With the line and a mark below it.
-            reason: error.to_string().trim_end().to_owned(),
-        })?;
-        for text in overrides {
-            apply(&mut table, text)?;
-        }
-        // Before the network, which cannot be complete without it.
-        let data: DataPart = table.clone().try_into().map_err(unreadable)?;
-        let entry = data::catalogue::find(&data.data.name)?;
-        if let Some(toml::Value::Table(arch)) = table.get_mut("arch") {
-            arch.entry("input").or_insert_with(|| toml::Value::String(entry.shape.to_string()));
-            arch.entry("classes").or_insert(toml::Value::Integer(entry.classes as i64));
-        }
-        let config: Self = table.clone().try_into().map_err(|error| unreadable(fault(&table).unwrap_or(error)))?;
+        let config: Self = read(name, text, overrides)?;
         config.check()?;
         Ok(config)
     }
@@ -183,18 +167,12 @@ impl TrainConfig {
 
     /// Loads the training images.
     pub fn training(&self, folder: &Path) -> Result<Examples> {
-        let whole = data::load(&self.data.name, Split::Train, folder)?;
-        let part = self.data.subsets.iter().try_fold(whole, |rest, subset| subset.apply(&rest))?;
-        let standardisation = Standardisation::of(self.data.scaling, &part);
-        Examples::new(part, standardisation)
+        self.data.training(folder)
     }
 
     /// Loads the test images, treated like the training images; of the same classes, if those are a subset.
     pub fn test(&self, folder: &Path, standardisation: &Standardisation) -> Result<Examples> {
-        let whole: Dataset = data::load(&self.data.name, Split::Test, folder)?;
-        let classes = self.data.subsets.iter().filter(|subset| matches!(subset, Subset::Classes(_)));
-        let part = classes.cloned().try_fold(whole, |rest, subset| subset.apply(&rest))?;
-        Examples::new(part, standardisation.clone())
+        self.data.test(folder, standardisation)
     }
 
     /// The problem that the configuration poses.
@@ -217,8 +195,57 @@ impl TrainConfig {
     }
 }
 
+impl DataConfig {
+    /// Loads the training images.
+    pub(super) fn training(&self, folder: &Path) -> Result<Examples> {
+        let whole = data::load(&self.name, Split::Train, folder)?;
+        let part = self.subsets.iter().try_fold(whole, |rest, subset| subset.apply(&rest))?;
+        let standardisation = Standardisation::of(self.scaling, &part);
+        Examples::new(part, standardisation)
+    }
+
+    /// Loads the test images, treated like the training images; of the same classes, if those are a subset.
+    pub(super) fn test(&self, folder: &Path, standardisation: &Standardisation) -> Result<Examples> {
+        let whole: Dataset = data::load(&self.name, Split::Test, folder)?;
+        let classes = self.subsets.iter().filter(|subset| matches!(subset, Subset::Classes(_)));
+        let part = classes.cloned().try_fold(whole, |rest, subset| subset.apply(&rest))?;
+        Examples::new(part, standardisation.clone())
+    }
+}
+
+/// Reads a configuration with `data` and `arch`: TOML, then overrides, then what the data set implies.
+pub(super) fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -> Result<T> {
+    let mut table = parse(name, text, overrides)?;
+    // Before the network, which cannot be complete without it.
+    let data: DataPart = table.clone().try_into().map_err(|error| unreadable(name, &error))?;
+    let entry = data::catalogue::find(&data.data.name)?;
+    if let Some(toml::Value::Table(arch)) = table.get_mut("arch") {
+        arch.entry("input").or_insert_with(|| toml::Value::String(entry.shape.to_string()));
+        arch.entry("classes").or_insert(toml::Value::Integer(entry.classes as i64));
+    }
+    table.clone().try_into().map_err(|error| unreadable(name, &fault(&table).unwrap_or(error)))
+}
+
+/// Reads TOML, then applies overrides; `name` is how the text is called in errors.
+pub(super) fn parse(name: &str, text: &str, overrides: &[String]) -> Result<toml::Table> {
+    let mut table: toml::Table = toml::from_str(text).map_err(|error: toml::de::Error| Error::Config {
+        name: name.to_owned(),
+        // With the line and a mark below it.
+        reason: error.to_string().trim_end().to_owned(),
+    })?;
+    for text in overrides {
+        apply(&mut table, text)?;
+    }
+    Ok(table)
+}
+
+/// What is wrong, and in which setting.
+pub(super) fn unreadable(name: &str, error: &toml::de::Error) -> Error {
+    Error::Config { name: name.to_owned(), reason: error.to_string().trim_end().replace('\n', " ") }
+}
+
 /// Sets `a.b=c` in a table; `c` is TOML if it can be, a string if not.
-pub(super) fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
+fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
     let unreadable = || Error::Unreadable {
         text: text.to_owned(),
         expected: "a setting to override, such as infer.optimise.rate=1e-3",
@@ -270,9 +297,4 @@ fn fault(whole: &toml::Table) -> Option<toml::de::Error> {
         }
     };
     tagged("arch", "preset").or_else(|| tagged("infer", "method"))
-}
-
-/// What is wrong, and in which setting.
-pub(super) fn one_line(error: &toml::de::Error) -> String {
-    error.to_string().trim_end().replace('\n', " ")
 }

@@ -1,7 +1,7 @@
 //! Alignment problems whose solution is known: noisy copies with permuted units, and how many units each solver finds.
 
-use super::config::apply;
-use super::config::one_line;
+use super::config::parse;
+use super::config::unreadable;
 use crate::align;
 use crate::align::Channel;
 use crate::align::Settings;
@@ -55,13 +55,8 @@ const SOLVERS: [Solver; 4] = [Solver::Descent, Solver::Forward, Solver::FrankWol
 impl PlantedConfig {
     /// Reads TOML, then applies overrides such as `instances=10`; `name` is how the text is called in errors.
     pub fn from_toml(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
-        let unreadable = |reason: String| Error::Config { name: name.to_owned(), reason };
-        let mut table: toml::Table =
-            toml::from_str(text).map_err(|error| unreadable(error.to_string().trim_end().to_owned()))?;
-        for text in overrides {
-            apply(&mut table, text)?;
-        }
-        let config: Self = table.try_into().map_err(|error: toml::de::Error| unreadable(one_line(&error)))?;
+        let table = parse(name, text, overrides)?;
+        let config: Self = table.try_into().map_err(|error| unreadable(name, &error))?;
         if config.instances == 0 {
             return Err(Error::Zero { what: "instances".to_owned() });
         }
@@ -130,12 +125,8 @@ impl Problem {
         let settings =
             Settings { channel: Channel::Mean, solver: row.solver, seed: config.seed, ..Settings::default() };
         let found = align::pair(spec, &self.original, &self.copy, settings, team, &mut |_| ())?;
-        let pairs = found.permutations.as_slice().iter().zip(self.planted.as_slice());
-        let units = pairs.flat_map(|(found, planted)| found.as_slice().iter().zip(planted.as_slice()));
-        let right = units.filter(|(found, planted)| found == planted).count();
-        let all: usize = spec.groups().iter().map(|group| group.size).sum();
         let instances = config.instances as f64;
-        row.recovered += right as f64 / all as f64 / instances;
+        row.recovered += found.permutations.agreement(&self.planted) / instances;
         row.objective += found.after.total / self.value / instances;
         row.assignments += found.assignments() as f64 / instances;
         Ok(())

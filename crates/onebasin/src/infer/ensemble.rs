@@ -72,7 +72,7 @@ impl Ensemble {
 }
 
 /// The seed of one member or chain.
-pub(super) fn member_seed(seed: u64, member: usize) -> u64 {
+pub(crate) fn member_seed(seed: u64, member: usize) -> u64 {
     Stream::new(seed, "member", member as u64).generator().next_u64()
 }
 

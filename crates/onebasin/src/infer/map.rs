@@ -36,12 +36,18 @@ pub struct Map {
 impl Map {
     /// Begins at the initial values of `seed`.
     pub fn new(config: &MapConfig, problem: &Problem, seed: u64, threads: usize) -> Result<Self> {
+        Self::at(config, problem, problem.arch.initialise(seed), seed, threads)
+    }
+
+    /// Begins at a point; `seed` decides the order of the images.
+    pub fn at(config: &MapConfig, problem: &Problem, point: Params, seed: u64, threads: usize) -> Result<Self> {
         problem.check()?;
         config.optimise.check()?;
+        problem.arch.layout().check_same(point.layout())?;
         let len = problem.arch.layout().len();
         Ok(Self {
             ascent: Ascent::new(config.optimise, problem, seed, threads)?,
-            point: problem.arch.initialise(seed),
+            point,
             first: vec![0.0; len],
             second: vec![0.0; config.optimise.second_len(len)],
         })

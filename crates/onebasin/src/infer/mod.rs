@@ -15,6 +15,7 @@ mod vi;
 
 pub use ensemble::Ensemble;
 pub use ensemble::EnsembleConfig;
+pub(crate) use ensemble::member_seed;
 pub use hmc::Hmc;
 pub use hmc::HmcConfig;
 pub use map::Map;

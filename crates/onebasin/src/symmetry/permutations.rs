@@ -39,6 +39,30 @@ impl Permutations {
         Self { groups: Arc::clone(spec.shared_groups()), permutations }
     }
 
+    /// Uniformly random ones with `transpositions` in all, of which each group has its share: as large a part as it has of the most
+    /// that there could be.
+    pub fn with_transpositions(spec: &Spec, transpositions: usize, seed: u64) -> Result<Self> {
+        let groups = spec.shared_groups();
+        let most: usize = groups.iter().map(|group| group.size - 1).sum();
+        if transpositions > most {
+            return Err(Error::OutOfRange {
+                what: "the number of transpositions",
+                value: format!("{transpositions} where {most} are possible"),
+                expected: "what the groups can have together",
+            });
+        }
+        // The shares of the first groups together are rounded, so that those of all have the right sum.
+        let (mut before, mut given) = (0, 0);
+        let permutations = groups.iter().map(|group| {
+            before += group.size - 1;
+            let share = transpositions * before / most.max(1) - given;
+            given += share;
+            let stream = Stream::new(seed, &format!("transpositions/{}", group.name), 0);
+            Permutation::with_transpositions(group.size, share, &stream)
+        });
+        Ok(Self { permutations: permutations.collect::<Result<_>>()?, groups: Arc::clone(groups) })
+    }
+
     /// The permutations given, in the order of the groups.
     pub fn new(spec: &Spec, permutations: Vec<Permutation>) -> Result<Self> {
         let groups = spec.shared_groups();
@@ -116,6 +140,16 @@ impl Permutations {
     /// The transpositions of all groups together.
     pub fn transpositions(&self) -> usize {
         self.permutations.iter().map(Permutation::transpositions).sum()
+    }
+
+    /// The share of all units that these and others put in the same place.
+    pub fn agreement(&self, other: &Self) -> f64 {
+        assert_eq!(self.groups, other.groups, "permutations of different networks do not agree");
+        let pairs = self.permutations.iter().zip(&other.permutations);
+        let units = pairs.flat_map(|(ours, theirs)| ours.as_slice().iter().zip(theirs.as_slice()));
+        let same = units.filter(|(ours, theirs)| ours == theirs).count();
+        let all: usize = self.groups.iter().map(|group| group.size).sum();
+        same as f64 / all as f64
     }
 
     /// Says whether these are permutations of `groups`.

@@ -3,6 +3,7 @@
 mod arch;
 mod barrier;
 mod compact;
+mod transpositions;
 
 use crate::commands::Settings;
 use crate::commands::align;
@@ -24,6 +25,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::StringDeserializer;
 use std::path::PathBuf;
 use std::time::Duration;
+use transpositions::TranspositionsArgs;
 
 /// Brings neural-network posteriors into one basin.
 #[derive(Debug, Parser)]
@@ -86,6 +88,17 @@ enum Command {
         after_help = "Example:\n  onebasin train experiments/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits"
     )]
     Train(TrainArgs),
+    /// Follow the number of transpositions: what it takes to align networks that had a start in common, or nothing
+    ///
+    /// Trains networks that begin as permuted copies of one, and says whether that permutation is still there in the end; trains
+    /// networks that have nothing in common, and aligns them at several times, and the points of the line between them with both.
+    /// The number of transpositions of a permutation is the smallest number of swaps that make it.
+    ///
+    /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing written).
+    #[command(
+        after_help = "Example:\n  onebasin transpositions experiments/transpositions.toml --set runs=5 -o runs/transpositions"
+    )]
+    Transpositions(TranspositionsArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -273,6 +286,7 @@ impl Args {
                 Settings::Planted(planted::Settings { config, overrides, threads, json })
             }
             Command::Train(train) => Settings::Train(train.resolve()),
+            Command::Transpositions(transpositions) => Settings::Transpositions(transpositions.resolve()),
             Command::Data(command) => Settings::Data(command.resolve()),
         }
     }

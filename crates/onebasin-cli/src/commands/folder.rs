@@ -103,6 +103,15 @@ impl Folder {
         self.write_parts(file, lines.map(|line| line + "\n"))
     }
 
+    /// Removes what was there, then writes some texts, and the report last.
+    pub(crate) fn write_all(&self, texts: &[(&str, String)], report: &str) -> anyhow::Result<()> {
+        self.begin()?;
+        for (file, text) in texts {
+            self.write(Path::new(file), text)?;
+        }
+        Ok(self.write(self.report(), report)?)
+    }
+
     fn write_parts(&self, file: &Path, parts: impl IntoIterator<Item = impl AsRef<str>>) -> Result<(), Error> {
         let path = self.join(file);
         let fault = |error: std::io::Error| Error::File { path: path.clone(), reason: error.to_string() };

@@ -12,6 +12,7 @@ pub(crate) mod planted;
 mod pool;
 mod signals;
 pub(crate) mod train;
+pub(crate) mod transpositions;
 
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
@@ -31,6 +32,8 @@ pub(crate) enum Settings {
     Planted(planted::Settings),
     /// Infer a posterior.
     Train(train::Settings),
+    /// Follow the number of transpositions.
+    Transpositions(transpositions::Settings),
     /// List, download or verify data sets.
     Data(data::Settings),
 }
@@ -44,6 +47,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         Settings::Compact(settings) => compact::run(settings, printer),
         Settings::Planted(settings) => planted::run(settings, printer),
         Settings::Train(settings) => train::run(settings, printer),
+        Settings::Transpositions(settings) => transpositions::run(settings, printer),
         Settings::Data(settings) => data::run(settings, printer),
     }
 }

@@ -33,7 +33,6 @@ use orders::Order;
 use report::Measured;
 use report::Report;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::path::PathBuf;
 use std::time::Instant;
 use ways::Ways;
@@ -151,9 +150,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let report = Report::new(settings, &sources, &stored, &orders, measured);
     let json = report.json()?;
     if let Some(folder) = folder {
-        folder.begin()?;
-        folder.write(Path::new(CURVES), &report.csv()?)?;
-        folder.write(folder.report(), &json)?;
+        folder.write_all(&[(CURVES, report.csv()?)], &json)?;
         printer.say(&format!("all that was measured: {}", folder.join(folder.report()).display()));
     }
     printer.data(&if settings.json { json } else { report.table()?.text() })?;

@@ -79,6 +79,14 @@ pub enum Error {
         /// The permutations, one for each axis.
         groups: List,
     },
+    /// Three posteriors whose means span no plane.
+    #[error(
+        "the three means lie on one line, so there is no plane through them; the others are {sides} away from the first"
+    )]
+    NoPlane {
+        /// The distances of the second and the third from the first.
+        sides: String,
+    },
     /// A posterior to begin at, for a method that begins at initial values.
     #[error("only `hmc` can begin at a posterior; leave `start` out")]
     NoStart,

@@ -6,6 +6,7 @@ use crate::data::Examples;
 use crate::error::Error;
 use crate::error::Result;
 use crate::kernels::Team;
+use crate::net::Batch;
 use crate::net::Likelihood;
 use crate::net::Net;
 use crate::params::Params;
@@ -31,6 +32,14 @@ pub struct Predictor {
 struct Worker {
     net: Net,
     point: Params,
+}
+
+/// Points that are drawn from something.
+#[derive(Clone, Copy)]
+struct Points<'a> {
+    posterior: &'a dyn Draws,
+    count: usize,
+    seed: u64,
 }
 
 /// One point's probabilities on some images.
@@ -101,7 +110,58 @@ impl Predictor {
         progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
         mut visit: impl FnMut(SampleProbabilities<'_>),
     ) -> Result<ControlFlow<()>> {
+        let classes = self.classes;
+        let mut wave = std::mem::take(&mut self.wave);
+        let visited = self.each(
+            Points { posterior, count: posterior.draws(samples), seed },
+            examples,
+            progress,
+            &mut wave,
+            |net, point, batch, out| {
+                out.resize(batch.labels.len() * classes, 0.0);
+                net.probabilities(point, batch.images, out).expect(COMPARED);
+            },
+            |first_image, sample, probabilities| visit(SampleProbabilities { first_image, sample, probabilities }),
+        );
+        self.wave = wave;
+        visited
+    }
+
+    /// The log-likelihood of all images together at each of up to `samples` points.
+    ///
+    /// `progress` is told how much of how much is done, and may break off: then the result is `None`.
+    pub fn log_likelihoods(
+        &mut self,
+        posterior: &dyn Draws,
+        examples: &Examples,
+        samples: usize,
+        seed: u64,
+        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Result<Option<Vec<f64>>> {
         let count = posterior.draws(samples);
+        let mut sums = vec![0.0; count];
+        let whole = self.each(
+            Points { posterior, count, seed },
+            examples,
+            progress,
+            &mut vec![0.0; self.wave.len()],
+            |net, point, batch, out| *out = net.log_likelihood(point, batch).expect(COMPARED),
+            |_, sample, log_likelihood| sums[sample] += log_likelihood,
+        )?;
+        Ok(whole.is_continue().then_some(sums))
+    }
+
+    /// Evaluates some images at all points, a wave of them at a time, then the next images; `visit` is given the number of the
+    /// first image, that of the point and what came out.
+    fn each<T: Send>(
+        &mut self,
+        Points { posterior, count, seed }: Points<'_>,
+        examples: &Examples,
+        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+        wave: &mut [T],
+        evaluate: impl Fn(&mut Net, &Params, Batch<'_>, &mut T) + Sync,
+        mut visit: impl FnMut(usize, usize, &T),
+    ) -> Result<ControlFlow<()>> {
         if count == 0 {
             return Err(Error::Zero { what: "the number of samples".to_owned() });
         }
@@ -113,28 +173,29 @@ impl Predictor {
         for first_image in (0..examples.len()).step_by(IMAGES) {
             let images = IMAGES.min(examples.len() - first_image);
             let mut pixels = vec![0.0; images * examples.shape().len()];
-            examples.range(first_image, &mut pixels, &mut vec![0; images]);
-            for first in (0..count).step_by(self.wave.len()) {
+            let mut labels = vec![0; images];
+            examples.range(first_image, &mut pixels, &mut labels);
+            let batch = Batch { images: &pixels, labels: &labels };
+            for first in (0..count).step_by(wave.len()) {
                 if progress(first_image * count + first * images, total).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                let used = self.wave.len().min(count - first);
+                let used = wave.len().min(count - first);
                 let (workers, failure) = (&self.workers, Mutex::new(None));
-                self.team.chunks(&mut self.wave[..used], 1, |index, out| {
+                self.team.chunks(&mut wave[..used], 1, |index, out| {
                     let mut worker = free_worker(workers);
                     let Worker { net, point } = &mut *worker;
                     if let Err(error) = posterior.draw(seed, first + index, count, point) {
                         *failure.lock().expect(NO_PANIC) = Some(error);
                         return;
                     }
-                    out[0].resize(images * self.classes, 0.0);
-                    net.probabilities(point, &pixels, &mut out[0]).expect("layouts and shapes were compared");
+                    evaluate(net, point, batch, &mut out[0]);
                 });
                 if let Some(error) = failure.into_inner().expect(NO_PANIC) {
                     return Err(error);
                 }
-                for (index, probabilities) in self.wave[..used].iter().enumerate() {
-                    visit(SampleProbabilities { first_image, sample: first + index, probabilities });
+                for (index, out) in wave[..used].iter().enumerate() {
+                    visit(first_image, first + index, out);
                 }
             }
         }
@@ -147,4 +208,6 @@ fn free_worker(workers: &[Mutex<Worker>]) -> std::sync::MutexGuard<'_, Worker> {
     workers.iter().find_map(|worker| worker.try_lock().ok()).expect("there is a worker for each thread")
 }
 
+/// Why an evaluation cannot fail.
+const COMPARED: &str = "layouts and shapes were compared";
 const NO_PANIC: &str = "no worker panicked";

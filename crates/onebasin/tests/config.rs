@@ -5,6 +5,7 @@ use onebasin::data::Scaling;
 use onebasin::data::Subset;
 use onebasin::experiment::PlantedConfig;
 use onebasin::experiment::TrainConfig;
+use onebasin::experiment::TranspositionsConfig;
 use onebasin::infer::Method;
 use onebasin::infer::Optimiser;
 use onebasin::infer::Schedule;
@@ -100,6 +101,8 @@ fn every_example_is_a_configuration() {
             let name = path.display().to_string();
             if name.ends_with("planted.toml") {
                 PlantedConfig::from_toml(&name, &text, &[]).unwrap();
+            } else if name.ends_with("transpositions.toml") {
+                TranspositionsConfig::from_toml(&name, &text, &[]).unwrap();
             } else {
                 TrainConfig::from_toml(&name, &text, &[]).unwrap();
             }

@@ -3,6 +3,7 @@
 mod arch;
 mod barrier;
 mod compact;
+mod plane;
 mod transpositions;
 
 use crate::commands::Settings;
@@ -20,6 +21,7 @@ use onebasin::align::Channel;
 use onebasin::align::Solver;
 use onebasin::align::Start;
 use onebasin::symmetry::PRIOR_THRESHOLD;
+use plane::PlaneArgs;
 use serde::de::DeserializeOwned;
 use serde::de::IntoDeserializer;
 use serde::de::value::StringDeserializer;
@@ -72,6 +74,16 @@ enum Command {
     /// List, download and verify data sets
     #[command(subcommand, after_help = "Example:\n  onebasin data get mnist")]
     Data(DataCommand),
+    /// Measure a plane: loss, error and log posterior around two posteriors and the second one aligned
+    ///
+    /// The plane goes through the means of A, of B, and of B with its units permuted to be where their like is in A. On a grid, and
+    /// at these three places themselves, looks at the network at that place and, with --samples, at the predictive distribution of
+    /// the Gaussian there: its standard deviations are those of the three, mixed by their barycentric coordinates, of
+    /// which those below zero, outside of the triangle, count as zero.
+    ///
+    /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing written).
+    #[command(after_help = "Example:\n  onebasin plane runs/seed1 runs/seed2 -o runs/plane")]
+    Plane(PlaneArgs),
     /// Solve alignment problems whose solution is known, and say how much of it each solver finds
     ///
     /// A network of normal parameters is aligned with a copy of which only a part is kept, the rest is noise, and whose
@@ -282,6 +294,7 @@ impl Args {
             Command::Arch(preset) => Settings::Arch(preset.resolve()),
             Command::Barrier(barrier) => Settings::Barrier(barrier.resolve()),
             Command::Compact(compact) => Settings::Compact(compact.resolve()),
+            Command::Plane(plane) => Settings::Plane(plane.resolve()),
             Command::Planted(PlantedArgs { config, overrides, threads, json }) => {
                 Settings::Planted(planted::Settings { config, overrides, threads, json })
             }

@@ -8,6 +8,8 @@ pub(crate) mod data;
 mod folder;
 mod images;
 mod members;
+mod pairs;
+pub(crate) mod plane;
 pub(crate) mod planted;
 mod pool;
 mod signals;
@@ -28,6 +30,8 @@ pub(crate) enum Settings {
     Barrier(barrier::Settings),
     /// Put one Gaussian in the place of samples.
     Compact(compact::Settings),
+    /// Measure the plane through two posteriors and one of them aligned.
+    Plane(plane::Settings),
     /// Solve alignment problems whose solution is known.
     Planted(planted::Settings),
     /// Infer a posterior.
@@ -45,6 +49,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         Settings::Arch(settings) => arch::run(settings, printer),
         Settings::Barrier(settings) => barrier::run(settings, printer),
         Settings::Compact(settings) => compact::run(settings, printer),
+        Settings::Plane(settings) => plane::run(settings, printer),
         Settings::Planted(settings) => planted::run(settings, printer),
         Settings::Train(settings) => train::run(settings, printer),
         Settings::Transpositions(settings) => transpositions::run(settings, printer),

@@ -7,27 +7,23 @@ mod ways;
 
 use crate::commands::folder::Folder;
 use crate::commands::folder::Kind;
-use crate::commands::images;
 use crate::commands::members;
-use crate::commands::members::Source;
 use crate::commands::name_of;
+use crate::commands::pairs;
+use crate::commands::pairs::Wanted;
 use crate::commands::signals::Signals;
 use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
 use anyhow::Context;
-use anyhow::bail;
 use onebasin::align::Channel;
 use onebasin::align::Solver;
 use onebasin::arch::Arch;
-use onebasin::data::Examples;
 use onebasin::data::Split;
 use onebasin::error::Error;
 use onebasin::measure::BarrierSettings;
 use onebasin::measure::Curves;
-use onebasin::posterior::Posterior;
 use onebasin::posterior::Predictor;
-use onebasin::store::StoredPosterior;
 use onebasin::symmetry::Spec;
 use orders::Order;
 use report::Measured;
@@ -93,10 +89,16 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let sources = members::find(&settings.posteriors, settings.output.as_deref())?;
     let folder = settings.output.as_deref().map(|output| Folder::look(&KIND, output, settings.force)).transpose()?;
     let stored = members::read(&sources)?;
-    check(&sources, &stored)?;
+    pairs::check(&sources, &stored)?;
     let first = &stored[0];
     let arch = Arch::new(first.provenance.arch.clone())?;
-    let parts = parts(first, settings, &arch).with_context(|| sources[0].file.display().to_string())?;
+    let wanted = Wanted {
+        data: &settings.data,
+        dataset: settings.dataset.as_deref(),
+        splits: &settings.splits,
+        images: settings.images,
+    };
+    let parts = wanted.parts(first, &arch).with_context(|| sources[0].file.display().to_string())?;
     let mut predictor = Predictor::new(&arch, first.provenance.likelihood, threads)?;
     let ends = [0, 1].map(|index: usize| stored[index].posterior.gaussian());
     let orders = orders::all(settings, &sources, [&ends[0], &ends[1]], &Spec::of(&arch), predictor.team(), printer)?;
@@ -155,43 +157,4 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     }
     printer.data(&if settings.json { json } else { report.table()?.text() })?;
     Ok(ExitStatus::Success)
-}
-
-/// Refuses posteriors between which there is no path, or no loss that means the same to both.
-fn check(sources: &[Source], stored: &[StoredPosterior]) -> anyhow::Result<()> {
-    for (source, stored) in sources.iter().zip(stored) {
-        if let Posterior::Samples(samples) = &stored.posterior {
-            bail!(
-                "{} holds {} samples, and this measures paths between Gaussians and points; \
-                 `onebasin align --to relabel` aligns samples and writes the Gaussian that fits them",
-                source.file.display(),
-                samples.points().len()
-            );
-        }
-    }
-    images::check_pixels(sources, stored)?;
-    let [ours, theirs] = [0, 1].map(|index: usize| stored[index].provenance.likelihood);
-    if ours != theirs {
-        bail!("{} has another likelihood than {}", sources[1].file.display(), sources[0].file.display());
-    }
-    Ok(())
-}
-
-/// The images to measure on, as the first posterior sees them.
-fn parts(first: &StoredPosterior, settings: &Settings, arch: &Arch) -> anyhow::Result<Vec<(Split, Examples)>> {
-    let mut config = images::config(first)?;
-    if let Some(name) = &settings.dataset {
-        config.data.name.clone_from(name);
-        config.data.subsets.clear();
-    }
-    let mut parts = Vec::new();
-    for split in &settings.splits {
-        let examples = match split {
-            Split::Train => images::first(&config.training(&settings.data)?, settings.images, first)?,
-            Split::Test => config.test(&settings.data, &first.provenance.standardisation)?,
-        };
-        examples.check_fits(arch)?;
-        parts.push((*split, examples));
-    }
-    Ok(parts)
 }

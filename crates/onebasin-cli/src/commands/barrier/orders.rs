@@ -4,9 +4,9 @@ use super::Settings;
 use super::Way;
 use crate::commands::members::Source;
 use crate::commands::name_of;
+use crate::commands::pairs;
 use crate::printer::Printer;
 use anyhow::Context;
-use anyhow::bail;
 use onebasin::align;
 use onebasin::align::Progress;
 use onebasin::error::Error;
@@ -15,9 +15,6 @@ use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
 use onebasin::symmetry::Permutations;
 use onebasin::symmetry::Spec;
-use serde_json::Value;
-use std::fs;
-use std::path::Path;
 
 /// The second posterior with its units in some order.
 #[derive(Debug)]
@@ -55,7 +52,7 @@ pub(super) fn all(
     };
     let mut orders = vec![order("no alignment".to_owned(), &Permutations::identity(spec))?];
     if let Some(file) = &settings.alignment {
-        let permutations = permutations(file, sources, spec).with_context(|| file.display().to_string())?;
+        let permutations = pairs::permutations(file, sources, spec).with_context(|| file.display().to_string())?;
         orders.push(order(file.display().to_string(), &permutations)?);
     }
     let spinner = printer.spinner();
@@ -76,37 +73,4 @@ pub(super) fn all(
     }
     spinner.finish_and_clear();
     Ok(orders)
-}
-
-/// Reads the permutations of the second posterior, or the report of an alignment that names their file.
-fn permutations(file: &Path, sources: &[Source], spec: &Spec) -> anyhow::Result<Permutations> {
-    let text = fs::read_to_string(file)?;
-    let report: Value = serde_json::from_str(&text)?;
-    let Some(members) = report["members"].as_array() else {
-        return Ok(Permutations::from_json(spec, &text)?);
-    };
-    let [fixed, moved] = [&sources[0], &sources[1]];
-    let Some(reference) = report.get("reference") else {
-        bail!("it is of samples, each of which has permutations of its own; use the Gaussian that was written with it");
-    };
-    if !is(reference, fixed) {
-        bail!("it aligned with {}, not with {}", reference["source"], fixed.file.display());
-    }
-    let Some(member) = members.iter().find(|member| is(member, moved)) else {
-        let aligned: Vec<String> = members.iter().map(|member| member["source"].to_string()).collect();
-        bail!("it aligned {}, not {}", aligned.join(", "), moved.file.display());
-    };
-    let inside = member["permutations_file"].as_str().context("it does not say where the permutations are")?;
-    let inside = file.with_file_name(inside);
-    let text = fs::read_to_string(&inside).with_context(|| inside.display().to_string())?;
-    Permutations::from_json(spec, &text).with_context(|| inside.display().to_string())
-}
-
-/// Whether a report means this posterior: by its file, or by its name if the file is no longer where it was.
-fn is(entry: &Value, source: &Source) -> bool {
-    let file = entry["source"].as_str().and_then(|file| Path::new(file).canonicalize().ok());
-    match file {
-        Some(file) => source.file.canonicalize().is_ok_and(|own| own == file),
-        None => entry["name"] == source.name.as_str(),
-    }
 }

@@ -1,0 +1,102 @@
+//! Two posteriors that something is measured between: whether they can be compared, on which images, and how one is permuted.
+
+use super::images;
+use super::members::Source;
+use anyhow::Context;
+use anyhow::bail;
+use onebasin::arch::Arch;
+use onebasin::data::Examples;
+use onebasin::data::Split;
+use onebasin::posterior::Posterior;
+use onebasin::store::StoredPosterior;
+use onebasin::symmetry::Permutations;
+use onebasin::symmetry::Spec;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Refuses posteriors between which there is no path, or no loss that means the same to both.
+pub(super) fn check(sources: &[Source], stored: &[StoredPosterior]) -> anyhow::Result<()> {
+    for (source, stored) in sources.iter().zip(stored) {
+        if let Posterior::Samples(samples) = &stored.posterior {
+            bail!(
+                "{} holds {} samples, and this measures what lies between Gaussians and points; \
+                 `onebasin align --to relabel` aligns samples and writes the Gaussian that fits them",
+                source.file.display(),
+                samples.points().len()
+            );
+        }
+    }
+    images::check_pixels(sources, stored)?;
+    let [ours, theirs] = [0, 1].map(|index: usize| stored[index].provenance.likelihood);
+    if ours != theirs {
+        bail!("{} has another likelihood than {}", sources[1].file.display(), sources[0].file.display());
+    }
+    Ok(())
+}
+
+/// Images that are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    /// The folder of the data sets.
+    pub(super) data: &'a Path,
+    /// `None` for what the first posterior was trained on.
+    pub(super) dataset: Option<&'a str>,
+    pub(super) splits: &'a [Split],
+    /// At most so many training images.
+    pub(super) images: usize,
+}
+
+impl Wanted<'_> {
+    /// The images to measure on, as the first posterior sees them.
+    pub(super) fn parts(&self, first: &StoredPosterior, arch: &Arch) -> anyhow::Result<Vec<(Split, Examples)>> {
+        let mut config = images::config(first)?;
+        if let Some(name) = self.dataset {
+            name.clone_into(&mut config.data.name);
+            config.data.subsets.clear();
+        }
+        let mut parts = Vec::new();
+        for split in self.splits {
+            let examples = match split {
+                Split::Train => images::first(&config.training(self.data)?, self.images, first)?,
+                Split::Test => config.test(self.data, &first.provenance.standardisation)?,
+            };
+            examples.check_fits(arch)?;
+            parts.push((*split, examples));
+        }
+        Ok(parts)
+    }
+}
+
+/// Reads the permutations of the second posterior, or the report of an alignment that names their file.
+pub(super) fn permutations(file: &Path, sources: &[Source], spec: &Spec) -> anyhow::Result<Permutations> {
+    let text = fs::read_to_string(file)?;
+    let report: Value = serde_json::from_str(&text)?;
+    let Some(members) = report["members"].as_array() else {
+        return Ok(Permutations::from_json(spec, &text)?);
+    };
+    let [fixed, moved] = [&sources[0], &sources[1]];
+    let Some(reference) = report.get("reference") else {
+        bail!("it is of samples, each of which has permutations of its own; use the Gaussian that was written with it");
+    };
+    if !is(reference, fixed) {
+        bail!("it aligned with {}, not with {}", reference["source"], fixed.file.display());
+    }
+    let Some(member) = members.iter().find(|member| is(member, moved)) else {
+        let aligned: Vec<String> = members.iter().map(|member| member["source"].to_string()).collect();
+        bail!("it aligned {}, not {}", aligned.join(", "), moved.file.display());
+    };
+    let inside = member["permutations_file"].as_str().context("it does not say where the permutations are")?;
+    let inside = file.with_file_name(inside);
+    let text = fs::read_to_string(&inside).with_context(|| inside.display().to_string())?;
+    Permutations::from_json(spec, &text).with_context(|| inside.display().to_string())
+}
+
+/// Whether a report means this posterior: by its file, or by its name if the file is no longer where it was.
+fn is(entry: &Value, source: &Source) -> bool {
+    let file = entry["source"].as_str().and_then(|file| Path::new(file).canonicalize().ok());
+    match file {
+        Some(file) => source.file.canonicalize().is_ok_and(|own| own == file),
+        None => entry["name"] == source.name.as_str(),
+    }
+}

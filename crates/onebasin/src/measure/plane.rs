@@ -146,7 +146,9 @@ impl Plane {
                         *sum += f64::from(*probability);
                     }
                     if draw == samples {
-                        sums.iter_mut().for_each(|sum| *sum /= samples as f64);
+                        for sum in &mut sums {
+                            *sum /= samples as f64;
+                        }
                         marginal.add_rows(&sums, labels);
                     }
                 }

@@ -12,6 +12,7 @@ use onebasin::measure::PlaneSettings;
 use onebasin::store::StoredPosterior;
 use onebasin::symmetry::Permutations;
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// What the corners are called.
@@ -79,7 +80,7 @@ impl Report {
                 let marginal =
                     marginal.map_or_else(|| ",".to_owned(), |Marginal { loss, error }| format!("{loss},{error}"));
                 let log_posterior = log_posterior.map_or_else(String::new, |value| value.to_string());
-                text += &format!("{split},{corner},{x},{y},{loss},{error},{marginal},{log_posterior}\n");
+                writeln!(text, "{split},{corner},{x},{y},{loss},{error},{marginal},{log_posterior}")?;
             }
         }
         Ok(text)

@@ -8,6 +8,7 @@ use onebasin::measure::Plane;
 use onebasin_report::Alignment::Left;
 use onebasin_report::Alignment::Right;
 use onebasin_report::Table;
+use std::fmt::Write as _;
 
 /// From the smallest loss to the largest.
 const SHADES: &[u8] = b" .:-=+*#%@";
@@ -39,10 +40,11 @@ impl Report {
         // Of the test images, if they are there.
         if let Some(Measured { split, plane, .. }) = self.planes.last() {
             let (map, [low, high]) = map(plane);
-            text += &format!(
+            write!(
+                text,
                 "\nLoss on {} images, from {low:.4} (blank) to {high:.4} (@), by its logarithm; P is B aligned\n{map}",
                 name_of(split)?
-            );
+            )?;
         }
         Ok(text)
     }

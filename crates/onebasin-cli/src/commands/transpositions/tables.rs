@@ -15,20 +15,21 @@ const PAIR: [&str; 7] =
 
 /// One for each experiment that there is.
 pub(super) fn text(found: &Transpositions) -> String {
-    let mut text = format!(
-        "{} units; {:.1} transpositions where nothing is in common. Means over the runs.\n",
-        found.units, found.unrelated
-    );
+    let (units, unrelated) = (found.units, found.unrelated);
+    let mut parts = vec![format!(
+        "{units} units; {unrelated:.1} transpositions where nothing is in common. Means over the runs.\n"
+    )];
+    let mut part = |title: &str, table: &Table| parts.push(format!("{title}\n{}", table.text()));
     if !found.starts.is_empty() {
-        text += &format!("\nAfter training, from starts that were permuted copies\n{}", starts(found).text());
+        part("After training, from starts that were permuted copies", &starts(found));
     }
     if !found.line.is_empty() {
-        text += &format!("\nOn the line between two networks with nothing in common\n{}", line(&found.line).text());
+        part("On the line between two networks with nothing in common", &line(&found.line));
     }
     if !found.dynamics.is_empty() {
-        text += &format!("\nTwo networks with nothing in common, in training\n{}", dynamics(&found.dynamics).text());
+        part("Two networks with nothing in common, in training", &dynamics(&found.dynamics));
     }
-    text
+    parts.join("\n")
 }
 
 /// With the correlations below.

@@ -141,8 +141,11 @@ impl Transpositions {
     }
 
     pub(super) fn correlate(&mut self) {
-        let with =
-            |of: fn(&Pair) -> f64| correlation(self.starts.iter().map(|start| [start.planted as f64, of(&start.pair)]));
+        let with = |of: fn(&Pair) -> f64| {
+            let pairs: Vec<[f64; 2]> =
+                self.starts.iter().map(|start| [start.planted as f64, of(&start.pair)]).collect();
+            correlation(&pairs)
+        };
         self.correlations = (!self.starts.is_empty()).then(|| Correlations {
             transpositions: with(|pair| pair.transpositions as f64),
             distance_before: with(|pair| pair.distance_before),
@@ -175,12 +178,11 @@ impl Rise {
 }
 
 /// None if it is undefined.
-fn correlation(pairs: impl Iterator<Item = [f64; 2]> + Clone) -> Option<f64> {
-    let count = pairs.clone().count() as f64;
-    let mean = |axis: usize| pairs.clone().map(|pair| pair[axis]).sum::<f64>() / count;
+fn correlation(pairs: &[[f64; 2]]) -> Option<f64> {
+    let count = pairs.len() as f64;
+    let mean = |axis: usize| pairs.iter().map(|pair| pair[axis]).sum::<f64>() / count;
     let means = [mean(0), mean(1)];
-    let moment =
-        |a: usize, b: usize| pairs.clone().map(|pair| (pair[a] - means[a]) * (pair[b] - means[b])).sum::<f64>();
+    let moment = |a: usize, b: usize| pairs.iter().map(|pair| (pair[a] - means[a]) * (pair[b] - means[b])).sum::<f64>();
     let value = moment(0, 1) / (moment(0, 0) * moment(1, 1)).sqrt();
     value.is_finite().then_some(value)
 }

@@ -15,15 +15,22 @@ fn help_lists_the_commands() {
         Usage: onebasin <COMMAND>
 
         Commands:
-          align    Align posteriors: permute units so that those that do the same stand in the same place
-          arch     Describe a network: its tensors, its hidden layers, its size and its cost
-          barrier  Measure barriers: how much loss and error rise on the way from one posterior to another
-          compact  Put one Gaussian in the place of many samples, and measure what that costs
-          data     List, download and verify data sets
-          planted  Solve alignment problems whose solution is known, and say how much of it each solver
-                   finds
-          train    Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
-          help     Print this message or the help of the given subcommand(s)
+          align           Align posteriors: permute units so that those that do the same stand in the same
+                          place
+          arch            Describe a network: its tensors, its hidden layers, its size and its cost
+          barrier         Measure barriers: how much loss and error rise on the way from one posterior to
+                          another
+          compact         Put one Gaussian in the place of many samples, and measure what that costs
+          data            List, download and verify data sets
+          plane           Measure a plane: loss, error and log posterior around two posteriors and the
+                          second one aligned
+          planted         Solve alignment problems whose solution is known, and say how much of it each
+                          solver finds
+          train           Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte
+                          Carlo
+          transpositions  Follow the number of transpositions: what it takes to align networks that had a
+                          start in common, or nothing
+          help            Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help     Print help
@@ -376,5 +383,156 @@ fn help_of_train() {
 
         Example:
           onebasin train experiments/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits
+    ");
+}
+
+#[test]
+fn help_of_plane() {
+    assert_snapshot!(onebasin("plane --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Measure a plane: loss, error and log posterior around two posteriors and the second one aligned
+
+        The plane goes through the means of A, of B, and of B with its units permuted to be where their like
+        is in A. On a grid, and at these three places themselves, looks at the network at that place and,
+        with --samples, at the predictive distribution of the Gaussian there: its standard deviations are
+        those of the three, mixed by their barycentric coordinates, of which those below zero, outside of
+        the triangle, count as zero.
+
+        Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing
+        written).
+
+        Usage: onebasin plane [OPTIONS] <A> <B>
+
+        Arguments:
+          <A>
+                  The posterior that stays: a file, or the folder of a run
+
+          <B>
+                  The posterior whose units are permuted
+
+        Options:
+          -o, --output <DIR>
+                  The folder that is written: measures.json and plane.csv [default: none]
+
+              --channel <NAME>
+                  What makes two units alike
+
+                  [default: w2]
+                  [possible values: mean, w2, kl, jeffreys]
+
+              --solver <NAME>
+                  How permutations are sought; `best` tries all
+
+                  [default: best]
+                  [possible values: descent, forward, frank-wolfe, best]
+
+              --alignment <FILE>
+                  Permutations of B that `onebasin align` wrote, or its alignment.json
+
+              --points <N>
+                  Points of the grid along each axis
+
+                  [default: 21]
+
+              --margin <PART>
+                  How far the grid goes beyond the three, as a part of the longer side of the rectangle
+                  around them
+
+                  [default: 0.25]
+
+              --samples <N>
+                  Draws for the predictive distribution at each point; 0 for none
+
+                  [default: 0]
+
+              --seed <N>
+                  Of draws and the search for permutations
+
+                  [default: 0]
+
+              --split <NAMES>
+                  Which images to measure on
+
+                  [default: train,test]
+                  [possible values: train, test]
+
+              --images <N>
+                  At most so many training images, from the first on; the log posterior is scaled up from
+                  these
+
+                  [default: 10000]
+
+              --data <DIR>
+                  Folder of the data sets [default: `onebasin` in the platform's folder for data]
+
+                  [env: ONEBASIN_DATA]
+
+              --threads <N>
+                  Number of threads, which does not change the result [default: one for each core]
+
+              --force
+                  Replace what an earlier measurement left in the folder
+
+              --json
+                  Print measures.json instead of a table and a map
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Example:
+          onebasin plane runs/seed1 runs/seed2 -o runs/plane
+    ");
+}
+
+#[test]
+fn help_of_transpositions() {
+    assert_snapshot!(onebasin("transpositions --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Follow the number of transpositions: what it takes to align networks that had a start in common, or
+        nothing
+
+        Trains networks that begin as permuted copies of one, and says whether that permutation is still
+        there in the end; trains networks that have nothing in common, and aligns them at several times, and
+        the points of the line between them with both. The number of transpositions of a permutation is the
+        smallest number of swaps that make it.
+
+        Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing
+        written).
+
+        Usage: onebasin transpositions [OPTIONS] <CONFIG.toml>
+
+        Arguments:
+          <CONFIG.toml>
+                  The configuration, such as experiments/transpositions.toml
+
+        Options:
+              --set <A.B=C>
+                  Change one setting of the configuration; may be given several times
+
+          -o, --output <DIR>
+                  The folder that is written: measures.json, starts.csv, line.csv and dynamics.csv [default:
+                  none]
+
+              --data <DIR>
+                  Folder of the data sets [default: `onebasin` in the platform's folder for data]
+
+                  [env: ONEBASIN_DATA]
+
+              --threads <N>
+                  Number of threads, which does not change the result [default: one for each core]
+
+              --force
+                  Replace what an earlier measurement left in the folder
+
+              --json
+                  Print measures.json instead of tables
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Example:
+          onebasin transpositions experiments/transpositions.toml --set runs=5 -o runs/transpositions
     ");
 }

@@ -3,9 +3,9 @@
 mod report;
 mod text;
 
-use crate::commands::images;
 use crate::commands::folder::Folder;
 use crate::commands::folder::Kind;
+use crate::commands::images;
 use crate::commands::members;
 use crate::commands::members::Source;
 use crate::commands::name_of;

@@ -21,12 +21,8 @@ use std::time::Instant;
 const TABLES: [&str; 3] = ["starts.csv", "line.csv", "dynamics.csv"];
 
 /// What the command leaves in a folder.
-const KIND: Kind = Kind {
-    command: "transpositions",
-    report: "measures.json",
-    is_own: |name| TABLES.contains(&name),
-    folders: &[],
-};
+const KIND: Kind =
+    Kind { command: "transpositions", report: "measures.json", is_own: |name| TABLES.contains(&name), folders: &[] };
 
 /// What the command needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]

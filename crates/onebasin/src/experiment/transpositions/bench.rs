@@ -109,7 +109,7 @@ impl<'a> Bench<'a> {
             let mut go_on = |_, _| (self.watch)(progress);
             let mut along = |to: &Gaussian| {
                 let path = Geodesic::new(fixed, to)?;
-                Curves::along(&path, &mut self.predictor, images, MIDPOINT, &mut go_on)
+                Curves::along(&path, &mut self.predictor, images, None, MIDPOINT, &mut go_on)
             };
             let Some(before) = along(moved)? else { return Ok(None) };
             let Some(after) = along(&aligned)? else { return Ok(None) };

@@ -8,6 +8,7 @@ use onebasin::measure::BarrierSettings;
 use onebasin::measure::Curve;
 use onebasin::measure::Curves;
 use onebasin::path::Geodesic;
+use onebasin::posterior::LowRank;
 use onebasin::posterior::Posterior;
 use onebasin::posterior::Predictor;
 use onebasin::posterior::Samples;
@@ -279,6 +280,10 @@ fn what_cannot_be_measured_is_refused() {
     place.refused(&["a", "unit"], &["unit/", "a/", "pixels"]);
     place.refused(&["a", "gaussian"], &["gaussian/", "a/", "likelihood"]);
     let mean = place.read("a/posterior.safetensors").posterior.gaussian().mean().clone();
+    let low_rank =
+        LowRank::new(place.read("a/posterior.safetensors").posterior.gaussian().into_owned(), vec![mean.clone()]);
+    place.write("rank.safetensors", Posterior::LowRank(low_rank.unwrap()));
+    place.refused(&["a", "rank.safetensors"], &["rank.safetensors", "rank 1", "onebasin compact --rank 0"]);
     place.write("samples.safetensors", Posterior::Samples(Samples::new(vec![mean.clone(), mean], 2).unwrap()));
     place.refused(&["a", "samples.safetensors"], &["samples.safetensors", "onebasin align --to relabel"]);
     place.refused(&["samples.safetensors", "a"], &["samples.safetensors", "2 samples"]);

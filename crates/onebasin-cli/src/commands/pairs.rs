@@ -18,13 +18,19 @@ use std::path::Path;
 /// Refuses posteriors between which there is no path, or no loss that means the same to both.
 pub(super) fn check(sources: &[Source], stored: &[StoredPosterior]) -> anyhow::Result<()> {
     for (source, stored) in sources.iter().zip(stored) {
-        if let Posterior::Samples(samples) = &stored.posterior {
-            bail!(
-                "{} holds {} samples, and this measures what lies between Gaussians and points; \
+        let file = source.file.display();
+        match &stored.posterior {
+            Posterior::Point(_) | Posterior::Gaussian(_) => {}
+            Posterior::LowRank(low_rank) => bail!(
+                "{file} has a covariance of rank {}, and this measures what lies between diagonal Gaussians and points; \
+                 `onebasin compact --rank 0` fits a diagonal one",
+                low_rank.factor().len()
+            ),
+            Posterior::Samples(samples) => bail!(
+                "{file} holds {} samples, and this measures what lies between Gaussians and points; \
                  `onebasin align --to relabel` aligns samples and writes the Gaussian that fits them",
-                source.file.display(),
                 samples.points().len()
-            );
+            ),
         }
     }
     images::check_pixels(sources, stored)?;

@@ -1,7 +1,7 @@
 //! Ways from one posterior to another.
 //!
 //! A [`Path`] gives a Gaussian for every τ from 0 to 1: [`Geodesic`] and [`Natural`] go from parameter to parameter, [`Restored`] keeps the
-//! strength of units on the way. [`grid`] says where a path is looked at, and [`barycentre`] is what a geodesic is for more than two ends.
+//! strength of units on the way. [`grid`] says where a path is looked at, and [`barycentre()`] is what a geodesic is for more than two ends.
 
 mod barycentre;
 mod geodesic;

@@ -57,7 +57,7 @@ impl Fit {
         let rank = rank.min(count - 1);
         if rank > 0 {
             let gram = points.gram(&fit.means, team)?;
-            let leading = spectrum::leading(&gram, count, rank, team);
+            let leading = spectrum::leading(&gram, count, rank);
             fit.directions = points.directions(&fit.means, &leading)?;
         }
         Ok(fit)

@@ -87,9 +87,9 @@ fn timeless(mut report: Value) -> Value {
 #[test]
 fn each_gaussian_is_written_and_measured() {
     let place = Place::new();
-    let report = place.compact("hmc -o out --rank 0,3 --draws 6 --tune --prune");
+    let report = place.compact("hmc -o out --rank 0,3 --draws 6 --prune");
     let names = ["direct", "first", "mean", "relabelled"];
-    let endings = ["-rank3-tuned.safetensors", "-rank3.safetensors", "-tuned.safetensors", ".safetensors"];
+    let endings = ["-rank3.safetensors", ".safetensors"];
     let mut expected: Vec<String> =
         names.iter().flat_map(|name| endings.map(|ending| format!("{name}{ending}"))).collect();
     expected.push("measures.json".to_owned());
@@ -99,7 +99,7 @@ fn each_gaussian_is_written_and_measured() {
     assert_eq!(written, report);
 
     let rows = report["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 1 + 4 * 4);
+    assert_eq!(rows.len(), 1 + 4 * 2);
     assert_eq!(
         (&rows[0]["name"], &rows[0]["agreement"], &rows[0]["total_variation"]),
         (&"samples".into(), &1.0.into(), &0.0.into())
@@ -116,11 +116,7 @@ fn each_gaussian_is_written_and_measured() {
         assert_eq!(curves.len(), 4);
         // All that is kept of the mean is what the mean predicts.
         let whole = &curves[0]["points"][0];
-        let own = rows
-            .iter()
-            .find(|row| row["name"] == labels["name"] && row["tuning"].is_null())
-            .filter(|row| row["rank"] == 0)
-            .unwrap();
+        let own = rows.iter().find(|row| row["name"] == labels["name"]).filter(|row| row["rank"] == 0).unwrap();
         assert_eq!((&whole["percent"], &whole["quality"]["nll"]), (&100.0.into(), &own["mean"]["nll"]));
     }
 
@@ -287,10 +283,6 @@ fn help() {
                   Of draws and of the order in which samples are aligned
 
                   [default: 0]
-
-              --tune
-                  Also write Gaussians whose widths and whose last layer are multiplied by numbers that
-                  bring their predictions on training images nearer to those of the samples
 
               --prune
                   Keep fewer and fewer parameters, those with the smallest standard deviations or the

@@ -45,10 +45,6 @@ pub(super) struct CompactArgs {
     /// Of draws and of the order in which samples are aligned
     #[arg(long, value_name = "N", default_value = "0")]
     seed: u64,
-    /// Also write Gaussians whose widths and whose last layer are multiplied by numbers that bring their predictions on training
-    /// images nearer to those of the samples
-    #[arg(long)]
-    tune: bool,
     /// Keep fewer and fewer parameters, those with the smallest standard deviations or the largest ratio of mean to it
     #[arg(long)]
     prune: bool,
@@ -81,7 +77,6 @@ impl CompactArgs {
                 images: self.images,
                 draws: self.draws,
                 seed: self.seed,
-                tune: self.tune,
                 prune: self.prune,
             },
             threads: self.threads,

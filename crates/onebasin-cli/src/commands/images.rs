@@ -7,6 +7,7 @@ use onebasin::data::Examples;
 use onebasin::data::Subset;
 use onebasin::error::Error;
 use onebasin::experiment::TrainConfig;
+use onebasin::store::Provenance;
 use onebasin::store::StoredPosterior;
 
 /// Networks that see one image differently cannot be compared on it.
@@ -25,13 +26,13 @@ pub(super) fn check_pixels(sources: &[Source], stored: &[StoredPosterior]) -> an
 }
 
 /// The configuration that a posterior was trained by.
-pub(super) fn config(stored: &StoredPosterior) -> anyhow::Result<TrainConfig> {
-    let config = serde_json::from_value::<TrainConfig>(stored.provenance.config.clone());
+pub(super) fn config(provenance: &Provenance) -> anyhow::Result<TrainConfig> {
+    let config = serde_json::from_value::<TrainConfig>(provenance.config.clone());
     config.context("its provenance does not say what it was trained on")
 }
 
 /// The first of some images, at most so many, as a posterior sees them.
-pub(super) fn first(images: &Examples, most: usize, stored: &StoredPosterior) -> Result<Examples, Error> {
+pub(super) fn first(images: &Examples, most: usize, provenance: &Provenance) -> Result<Examples, Error> {
     let some = Subset::First(most.min(images.len())).apply(images.dataset())?;
-    Examples::new(some, stored.provenance.standardisation.clone())
+    Examples::new(some, provenance.standardisation.clone())
 }

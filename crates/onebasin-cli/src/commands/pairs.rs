@@ -56,7 +56,7 @@ pub(super) struct Wanted<'a> {
 impl Wanted<'_> {
     /// The images to measure on, as the first posterior sees them.
     pub(super) fn parts(&self, first: &StoredPosterior, arch: &Arch) -> anyhow::Result<Vec<(Split, Examples)>> {
-        let mut config = images::config(first)?;
+        let mut config = images::config(&first.provenance)?;
         if let Some(name) = self.dataset {
             name.clone_into(&mut config.data.name);
             config.data.subsets.clear();
@@ -64,7 +64,7 @@ impl Wanted<'_> {
         let mut parts = Vec::new();
         for split in self.splits {
             let examples = match split {
-                Split::Train => images::first(&config.training(self.data)?, self.images, first)?,
+                Split::Train => images::first(&config.training(self.data)?, self.images, &first.provenance)?,
                 Split::Test => config.test(self.data, &first.provenance.standardisation)?,
             };
             examples.check_fits(arch)?;

@@ -255,7 +255,7 @@ fn an_archive_is_unpacked_and_removed() {
         ("both/readme.html", b"read me"),
         ("both/a", &a),
         ("../../escaped", b"attack"),
-        ("/tmp/both/a", b"attack"),
+        ("/both/a", b"attack"),
         ("both/../b", b"attack"),
         ("both/b", &b),
         ("both/b", b"attack"),

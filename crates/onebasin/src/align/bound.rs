@@ -28,7 +28,7 @@ pub(super) fn bound(search: &mut Search<'_, '_>) -> Result<f64> {
 }
 
 /// Column duals to start from for gains that are mostly a product of something of the row and something of the column, as
-/// those of norms are. Without, the assignments of trained networks take five times as long.
+/// those of norms are. Without, the assignments of trained networks take three to five times as long.
 ///
 /// Without the means of rows and columns, which no assignment changes, the gains are nearly `a bᵀ`, found by power iteration. The best
 /// assignment for such pairs the largest `a` with the largest `b`, and so on; with both sorted, vₖ₊₁ − vₖ = (bₖ₊₁ − bₖ)(aₖ + aₖ₊₁)/2 proves it.

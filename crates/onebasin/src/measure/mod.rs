@@ -11,7 +11,6 @@ pub mod prune;
 mod quality;
 mod temperature;
 mod triangle;
-mod tune;
 mod widths;
 
 pub use agreement::Agreement;
@@ -33,5 +32,4 @@ pub use plane::PlaneSettings;
 pub use quality::Quality;
 pub(crate) use quality::null_is_nan;
 pub use triangle::Triangle;
-pub use tune::Tuning;
 pub use widths::Widths;

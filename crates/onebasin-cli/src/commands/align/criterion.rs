@@ -67,5 +67,5 @@ fn first_images(stored: &StoredPosterior, data: &Path, activation: Activation) -
             return Err(Error::Zero { what: what.to_owned() }.into());
         }
     }
-    Ok(images::first(&images::config(stored)?.training(data)?, activation.images, stored)?)
+    Ok(images::first(&images::config(&stored.provenance)?.training(data)?, activation.images, &stored.provenance)?)
 }

@@ -95,8 +95,8 @@ impl<'a> Ways<'a> {
         let kinds: Vec<Kind> = settings.ways.iter().filter_map(|way| way.source()).collect();
         let mut images = None;
         if settings.calibrate || kinds.iter().any(|kind| *kind != Kind::Weights) {
-            let training = images::config(first)?.training(&settings.data)?;
-            let examples = images::first(&training, IMAGES, first)?;
+            let training = images::config(&first.provenance)?.training(&settings.data)?;
+            let examples = images::first(&training, IMAGES, &first.provenance)?;
             examples.check_fits(arch)?;
             images = Some(examples);
         }

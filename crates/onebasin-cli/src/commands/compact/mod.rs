@@ -86,8 +86,6 @@ pub(crate) struct Method {
     pub(crate) draws: usize,
     /// Of draws and of the order in which samples are aligned.
     pub(crate) seed: u64,
-    /// Whether Gaussians are also tuned to the predictions of the samples on training images.
-    pub(crate) tune: bool,
     /// Whether networks are pruned.
     pub(crate) prune: bool,
 }
@@ -159,19 +157,15 @@ impl Method {
 }
 
 /// The file of a Gaussian.
-fn file_name(to: To, rank: usize, tuned: bool) -> String {
+fn file_name(to: To, rank: usize) -> String {
     let rank = if rank == 0 { String::new() } else { format!("-rank{rank}") };
-    format!("{}{rank}{}.safetensors", to.name(), if tuned { TUNED } else { "" })
+    format!("{}{rank}.safetensors", to.name())
 }
-
-/// The end of the name of a Gaussian that was tuned.
-const TUNED: &str = "-tuned";
 
 /// Whether a file is of the command.
 fn is_own(name: &str) -> bool {
     To::ALL.iter().any(|to| {
         let rest = name.strip_prefix(to.name()).and_then(|rest| rest.strip_suffix(".safetensors"));
-        let rest = rest.map(|rest| rest.strip_suffix(TUNED).unwrap_or(rest));
         rest.is_some_and(|rest| {
             rest.is_empty() || rest.strip_prefix("-rank").is_some_and(|rank| rank.parse::<usize>().is_ok())
         })
@@ -209,13 +203,9 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         let diagonal = fit.posterior(0)?.gaussian().into_owned();
         let provenance = method.provenance(*to, first, &sources);
         for rank in &method.ranks {
-            let plain = fit.posterior(*rank)?;
-            let tuned = if method.tune { Some(judge.tuned(&plain)?) } else { None };
-            for (posterior, tuning) in std::iter::once((plain, None)).chain(tuned) {
-                report.rows.push(judge.gaussian(to.name(), *rank, tuning, &posterior)?);
-                let name = file_name(*to, *rank, tuning.is_some());
-                gaussians.push((name, StoredPosterior { posterior, provenance: provenance.clone() }));
-            }
+            let posterior = fit.posterior(*rank)?;
+            report.rows.push(judge.gaussian(to.name(), *rank, &posterior)?);
+            gaussians.push((file_name(*to, *rank), StoredPosterior { posterior, provenance: provenance.clone() }));
         }
         let pruning = if method.prune { Some(judge.pruning(&diagonal, &last(&labelled)?)?) } else { None };
         let chains = pool.chains().filter(|chains| pool.len() / chains >= LEAST_SAMPLES);

@@ -7,7 +7,6 @@ use onebasin::measure::Agreement;
 use onebasin::measure::Calibration;
 use onebasin::measure::Mixing;
 use onebasin::measure::Quality;
-use onebasin::measure::Tuning;
 use onebasin::measure::Widths;
 use onebasin::measure::prune::KeptBy;
 use onebasin::measure::prune::Pruned;
@@ -34,8 +33,6 @@ pub(super) struct Row {
     pub(super) name: String,
     /// Of a Gaussian; 0 is a diagonal one.
     pub(super) rank: Option<usize>,
-    /// If it was tuned.
-    pub(super) tuning: Option<Tuning>,
     /// To the reference.
     #[serde(flatten)]
     pub(super) nearness: Agreement,

@@ -23,14 +23,12 @@ impl Report {
 
 /// One line for each posterior.
 fn rows(rows: &[Row]) -> Table {
-    let numbers = ["rank", "narrowing", "gain", "agreement", "TV", "accuracy", "of the mean", "NLL", "ECE", "Brier"];
+    let numbers = ["rank", "agreement", "TV", "accuracy", "of the mean", "NLL", "ECE", "Brier"];
     let mut table = Table::new(std::iter::once(("posterior", Left)).chain(numbers.map(|title| (title, Right))));
-    for Row { name, rank, tuning, nearness, quality, calibration, mean } in rows {
+    for Row { name, rank, nearness, quality, calibration, mean } in rows {
         table.push([
             name.clone(),
             rank.map_or_else(none, |rank| rank.to_string()),
-            tuning.map_or_else(none, |tuning| tuning.narrowing.to_string()),
-            tuning.map_or_else(none, |tuning| tuning.gain.to_string()),
             format!("{:.4}", nearness.agreement),
             format!("{:.4}", nearness.total_variation),
             percent(quality.error),

@@ -98,7 +98,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let wanted = Wanted { data: &settings.data, dataset: None, splits: &settings.splits, images: settings.images };
     let of_first = || sources[0].file.display().to_string();
     let parts = wanted.parts(first, &arch).with_context(of_first)?;
-    let config = images::config(first).with_context(of_first)?;
+    let config = images::config(&first.provenance).with_context(of_first)?;
     let density = if settings.splits.contains(&Split::Train) {
         let images = config.training(&settings.data)?.len();
         Some(Density { arch: &arch, prior: config.prior, temperature: config.temperature, images })

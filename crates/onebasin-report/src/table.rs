@@ -1,4 +1,7 @@
-//! A table of text cells, rendered as aligned plain text or as Markdown.
+//! A table of text cells, rendered as aligned plain text, Markdown, HTML or comma-separated values.
+
+use crate::csv;
+use crate::escape;
 
 /// The side of a column that its cells are pushed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +58,7 @@ impl Table {
     /// Markdown: a pipe table whose source is aligned too.
     pub fn markdown(&self) -> String {
         let escaped: Vec<Vec<String>> =
-            self.lines.iter().map(|line| line.iter().map(|cell| escape(cell)).collect()).collect();
+            self.lines.iter().map(|line| line.iter().map(|cell| escape::markdown(cell)).collect()).collect();
         let mut out = String::new();
         for (index, line) in aligned(&escaped, &self.alignments).iter().enumerate() {
             out += &["| ", &line.join(" | "), " |\n"].concat();
@@ -64,6 +67,31 @@ impl Table {
             }
         }
         out
+    }
+
+    /// Comma-separated values: the titles, then the rows.
+    pub fn csv(&self) -> String {
+        self.lines.iter().map(|line| csv::line(line.iter().map(String::as_str))).collect()
+    }
+
+    /// An HTML element with a caption; cells of columns that are pushed to the right have the class `number`.
+    pub fn html(&self, caption: &str) -> String {
+        let mut out = format!("<table>\n<caption>{}</caption>\n", escape::xml(caption));
+        for (index, line) in self.lines.iter().enumerate() {
+            let (before, tag, after) = match index {
+                0 => ("<thead>\n", "th scope=\"col\"", "</thead>\n<tbody>\n"),
+                _ => ("", "td", ""),
+            };
+            out += before;
+            out += "<tr>";
+            for (cell, alignment) in line.iter().zip(&self.alignments) {
+                let class = if *alignment == Alignment::Right { " class=\"number\"" } else { "" };
+                out += &format!("<{tag}{class}>{}</{}>", escape::xml(cell), &tag[..2]);
+            }
+            out += "</tr>\n";
+            out += after;
+        }
+        out + "</tbody>\n</table>\n"
     }
 }
 
@@ -98,11 +126,6 @@ fn rule(titles: &[String], alignments: &[Alignment]) -> String {
         };
     }
     out + "\n"
-}
-
-/// What would end a Markdown cell too early, written so that it does not.
-fn escape(cell: &str) -> String {
-    cell.replace('|', "\\|").replace('\n', " ")
 }
 
 #[cfg(test)]

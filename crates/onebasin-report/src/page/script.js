@@ -1,0 +1,160 @@
+// Hides and shows curves, reads numbers off figures, and offers files; the page is complete without it.
+"use strict";
+
+(() => {
+  const items = JSON.parse(document.getElementById("data").textContent);
+
+  // The lines of comma-separated values, each a list of cells, without the titles.
+  function lines(csv) {
+    const found = [[]];
+    for (const [, quoted, plain, end] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^,\n]*))(,|\n)/g)) {
+      found.at(-1).push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
+      if (end === "\n") found.push([]);
+    }
+    return found.slice(1, -1);
+  }
+
+  // Five digits are more than can be seen, and fewer than confuse.
+  const number = (text) => String(Number(Number(text).toPrecision(5))).replace("-", "−");
+
+  // Where on an axis a number lies, in units of the drawing; NaN or infinite if nowhere.
+  function place(axis, text) {
+    const [low, high, value] = [...axis.range, text].map((it) => (axis.log ? Math.log10(it) : Number(it)));
+    return axis.at[0] + ((value - low) / (high - low)) * (axis.at[1] - axis.at[0]);
+  }
+
+  // All points of a figure that are drawn, with what is said about them.
+  function pointsOf(item) {
+    const cells = lines(item.csv);
+    let first = 0;
+    const points = item.series.flatMap((series, index) =>
+      cells.slice(first, (first += series.points)).map((line) => {
+        const [x, y, value] = item.value === null ? line.slice(2) : line;
+        const say = [series.label, `${item.x.label}: ${number(x)}`];
+        if (item.value !== null) say.push(`${item.y.label}: ${number(y)}`, `${item.value}: ${number(value)}`);
+        else say.push(`${item.y.label}: ${number(y)}${value === "" ? "" : ` ± ${number(value)}`}`);
+        return { series: index, x: place(item.x, x), y: place(item.y, y), say: say.filter(Boolean).join("\n") };
+      }),
+    );
+    return points.filter((point) => Number.isFinite(point.x) && Number.isFinite(point.y));
+  }
+
+  // Buttons hide and show curves, alone or by groups. Returns whether a curve is shown.
+  function toggles(figure, item) {
+    const pressed = (button) => !button || button.getAttribute("aria-pressed") === "true";
+    const buttons = [...figure.querySelectorAll(".legend button")];
+    const own = (index) => buttons.find((button) => button.dataset.toggle === String(index));
+    const group = (name) => buttons.find((button) => button.dataset.group === name);
+    const shown = (index) => pressed(own(index)) && pressed(group(item.series[index].group));
+    for (const button of buttons) {
+      button.disabled = false;
+      button.setAttribute("aria-pressed", "true");
+      button.addEventListener("click", () => {
+        button.setAttribute("aria-pressed", String(!pressed(button)));
+        for (const curve of figure.querySelectorAll("[data-series]")) {
+          const index = Number(curve.dataset.series);
+          curve.classList.toggle("hidden", !shown(index));
+          own(index)?.classList.toggle("off", !shown(index));
+        }
+      });
+    }
+    return shown;
+  }
+
+  // Says the numbers of the point next to the pointer, or of the one that the arrow keys have come to.
+  function reader(figure, item, shown) {
+    const plot = figure.querySelector(".plot");
+    const svg = plot.querySelector("svg");
+    const points = pointsOf(item);
+    const tip = plot.appendChild(document.createElement("div"));
+    const ring = document.createElementNS(svg.namespaceURI, "circle");
+    let current = -1;
+    tip.className = "tip";
+    tip.setAttribute("role", "status");
+    ring.setAttribute("class", "ring");
+    ring.setAttribute("r", "5");
+    plot.tabIndex = 0;
+
+    function show(index) {
+      current = index;
+      tip.hidden = index < 0;
+      if (tip.hidden) return ring.remove();
+      const { x, y, say } = points[index];
+      ring.setAttribute("cx", x);
+      ring.setAttribute("cy", y);
+      svg.append(ring);
+      tip.textContent = say;
+      // Beside the point, on the side with more room, and never outside of the plot.
+      const zoom = svg.clientWidth / svg.viewBox.baseVal.width;
+      const left = x * zoom + (x > svg.viewBox.baseVal.width / 2 ? -tip.offsetWidth - 12 : 12);
+      tip.style.left = `${Math.max(0, Math.min(left, plot.clientWidth - tip.offsetWidth))}px`;
+      tip.style.top = `${Math.max(0, y * zoom - tip.offsetHeight - 8)}px`;
+    }
+
+    function follow(event) {
+      const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const inside = (axis, value) => value >= Math.min(...axis.at) - 8 && value <= Math.max(...axis.at) + 8;
+      let nearest = -1;
+      let least = Infinity;
+      if (inside(item.x, at.x) && inside(item.y, at.y)) {
+        points.forEach((point, index) => {
+          const distance = Math.hypot(point.x - at.x, point.y - at.y);
+          if (distance < least && shown(point.series)) [nearest, least] = [index, distance];
+        });
+      }
+      show(nearest);
+    }
+
+    function step(event) {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (event.key === "Escape") show(-1);
+      if (!by) return;
+      event.preventDefault();
+      let next = current + by;
+      while (points[next] && !shown(points[next].series)) next += by;
+      if (points[next]) show(next);
+    }
+
+    plot.addEventListener("pointermove", follow);
+    plot.addEventListener("pointerdown", follow);
+    plot.addEventListener("pointerleave", () => show(-1));
+    plot.addEventListener("keydown", step);
+    plot.addEventListener("blur", () => show(-1));
+    show(-1);
+  }
+
+  // The drawing as a file of its own: with title and legend, on white, and with all curves.
+  function drawing(svg) {
+    const whole = svg.cloneNode(true);
+    const size = svg.dataset.whole.split(" ");
+    whole.setAttribute("viewBox", svg.dataset.whole);
+    whole.setAttribute("width", size[2]);
+    whole.setAttribute("height", size[3]);
+    whole.removeAttribute("data-whole");
+    return new XMLSerializer().serializeToString(whole);
+  }
+
+  function offer(element, files) {
+    const paragraph = element.appendChild(document.createElement("p"));
+    paragraph.className = "files";
+    for (const { name, type, text } of files) {
+      const link = paragraph.appendChild(document.createElement("a"));
+      link.textContent = name;
+      link.download = name;
+      link.href = `data:${type};charset=utf-8,${encodeURIComponent(text)}`;
+    }
+  }
+
+  for (const element of document.querySelectorAll("[data-item]")) {
+    const item = items[element.dataset.item];
+    const files = [{ name: `${item.file}.csv`, type: "text/csv", text: item.csv }];
+    const svg = element.querySelector(".plot > svg");
+    if (svg) {
+      files.unshift({ name: `${item.file}.svg`, type: "image/svg+xml", text: drawing(svg) });
+      reader(element, item, toggles(element, item));
+    }
+    offer(element, files);
+  }
+  document.documentElement.classList.add("scripted");
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((it) => (it.open = true)));
+})();

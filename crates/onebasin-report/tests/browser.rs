@@ -1,0 +1,207 @@
+//! Opens a page in a real browser, on a phone and on a desk, light and dark, and does there what a reader does.
+
+#[path = "sample/mod.rs"]
+mod sample;
+
+use onebasin_report::Chart;
+use onebasin_report::Heat;
+use onebasin_report::Lines;
+use serde_json::Value;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+
+const HOOKS: &str = include_str!("browser/hooks.js");
+const DRIVER: &str = include_str!("browser/driver.js");
+const DARK: &str = "@media screen and (prefers-color-scheme: dark)";
+
+/// A way to look at the page.
+struct Look {
+    name: &'static str,
+    width: u32,
+    dark: bool,
+}
+
+const LOOKS: [Look; 4] = [
+    Look { name: "phone", width: 375, dark: false },
+    Look { name: "phone-dark", width: 375, dark: true },
+    Look { name: "desk", width: 1280, dark: false },
+    Look { name: "desk-dark", width: 1280, dark: true },
+];
+
+/// The browser that `ONEBASIN_BROWSER` names, or one on the path.
+fn browser() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("ONEBASIN_BROWSER") {
+        return Some(named.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let files = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .flat_map(|name| folders.iter().map(move |it| it.join(name)));
+    files.into_iter().find(|file| file.is_file())
+}
+
+fn attribute(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;")
+}
+
+/// A page with the sample in a frame for each look; frames can be narrower than any window.
+fn frames(html: &str) -> String {
+    let mut out = "<!DOCTYPE html><meta charset=\"utf-8\">\n".to_owned();
+    for Look { name, .. } in LOOKS {
+        out += &format!("<pre id=\"{name}\"></pre>\n");
+    }
+    for Look { name, width, dark } in LOOKS {
+        // Which scheme is preferred cannot be chosen from here, so each look has one scheme only.
+        assert_eq!(html.matches(DARK).count(), 1);
+        let page = html.replace(DARK, if dark { "@media screen" } else { "@media not all" });
+        let page = page.replacen("<head>", &format!("<head><script>{HOOKS}</script>"), 1);
+        let page = page.replacen("</body>", &format!("<script>{DRIVER}</script></body>"), 1);
+        let page = attribute(&page);
+        out += &format!(
+            "<iframe data-report=\"{name}\" style=\"width:{width}px;height:900px;border:0\" srcdoc=\"{page}\"></iframe>\n"
+        );
+    }
+    out
+}
+
+/// What the browser has made of a page: its document and what it logged.
+fn opened(browser: &Path, html: &str) -> [String; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("frames.html");
+    std::fs::write(&file, html).unwrap();
+    let output = Command::new(browser)
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+        .args(["--enable-logging=stderr", "--virtual-time-budget=20000", "--window-size=1400,900", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap_or_else(|error| panic!("{} does not start: {error}", browser.display()));
+    [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn report(document: &str, log: &str, name: &str) -> Value {
+    let start = format!("<pre id=\"{name}\">");
+    let text = document.split_once(&start).and_then(|(_, rest)| rest.split_once("</pre>")).map_or("", |(text, _)| text);
+    let json = text.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\u{a0}").replace("&amp;", "&");
+    serde_json::from_str(&json).unwrap_or_else(|error| panic!("{name}: {error} in {text:?}\n{log}"))
+}
+
+/// All numbers of what is said after the colons of a tip.
+fn numbers(said: &Value) -> Vec<f64> {
+    let said = said.as_str().expect("a tip is shown").replace('−', "-");
+    let values = said.lines().filter_map(|line| line.rsplit_once(": "));
+    values
+        .flat_map(|(_, value)| value.split(" ± ").map(|number| number.parse().unwrap()).collect::<Vec<f64>>())
+        .collect()
+}
+
+fn close(said: &[f64], expected: &[f64]) -> bool {
+    said.len() == expected.len() && said.iter().zip(expected).all(|(a, b)| (a - b).abs() <= 1e-4 * b.abs())
+}
+
+fn check_curves(seen: &Value, lines: &Lines, name: &str) {
+    let several = lines.series.iter().any(|series| series.group != lines.series[0].group);
+    let toggles = seen["toggles"].as_array().unwrap();
+    assert_eq!(toggles.len(), lines.series.len(), "{name}");
+    for (index, (toggle, series)) in toggles.iter().zip(&lines.series).enumerate() {
+        assert!(toggle["label"].as_str().unwrap().contains(&series.name), "{name}: {toggle}");
+        assert_eq!(toggle["gone"], serde_json::json!([index]), "{name}: {toggle}");
+        assert_eq!(
+            (&toggle["back"], &toggle["pressed"]),
+            (&true.into(), &serde_json::json!(["false", "true"])),
+            "{name}"
+        );
+    }
+    assert_eq!(seen["groups"].as_array().unwrap().len(), if several { 2 } else { 0 }, "{name}");
+    for toggle in seen["groups"].as_array().unwrap() {
+        let members = lines.series.iter().enumerate().filter(|(_, series)| toggle["label"] == series.group);
+        assert_eq!(toggle["gone"], members.map(|(index, _)| index).collect::<Vec<_>>(), "{name}: {toggle}");
+        assert_eq!(toggle["back"], true, "{name}: {toggle}");
+    }
+    let read = seen["curves"].as_array().unwrap();
+    assert_eq!(read.len(), 3 * lines.series.len());
+    for hover in read {
+        let series = &lines.series[hover["series"].as_u64().unwrap() as usize];
+        // Neighbours that are drawn at the same place are one point of the drawing.
+        if hover["of"] == series.points.len() {
+            let point = series.points[hover["point"].as_u64().unwrap() as usize];
+            let expected: Vec<f64> = [point.x, point.y].into_iter().chain(point.error).collect();
+            assert!(close(&numbers(&hover["said"]), &expected), "{name}: {hover} is not {point:?}");
+            assert!(hover["said"].as_str().unwrap().contains(&series.name), "{name}: {hover}");
+        }
+    }
+}
+
+fn check_map(seen: &Value, heat: &Heat, name: &str) {
+    let places = seen["places"].as_array().unwrap();
+    assert_eq!(places.len(), heat.places.len(), "{name}");
+    for (said, place) in places.iter().zip(&heat.places) {
+        let nearest = |all: &[f64], at: f64| {
+            (0..all.len()).min_by(|&a, &b| (all[a] - at).abs().total_cmp(&(all[b] - at).abs())).unwrap()
+        };
+        let (column, row) = (nearest(&heat.xs, place.x), nearest(&heat.ys, place.y));
+        let expected = [heat.xs[column], heat.ys[row], heat.values[row * heat.xs.len() + column]];
+        assert!(close(&numbers(said), &expected), "{name}: {said} is not {expected:?}");
+    }
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "whoever runs the tests should know what was not tested")]
+fn a_reader_sees_the_numbers_of_the_page_in_a_browser() {
+    let Some(browser) = browser() else {
+        eprintln!("no Chromium on the path and none in ONEBASIN_BROWSER: pages were not opened");
+        return;
+    };
+    let page = sample::page();
+    let [document, log] = opened(&browser, &frames(&page.html()));
+    assert!(!log.contains("CONSOLE"), "{log}");
+    for Look { name, dark, .. } in LOOKS {
+        let seen = report(&document, &log, name);
+        assert_eq!(seen["problems"], serde_json::json!([]), "{name}");
+        assert!(seen["overflow"].as_i64().unwrap() <= 0, "{name} is too wide by {}", seen["overflow"]);
+        let bright = |colour: &Value| {
+            colour
+                .as_str()
+                .unwrap()
+                .split(|c: char| !c.is_ascii_digit())
+                .filter_map(|it| it.parse::<u32>().ok())
+                .sum::<u32>()
+        };
+        let [background, ink] = [bright(&seen["colours"][0]), bright(&seen["colours"][1])];
+        assert_eq!(background < ink, dark, "{name}: {}", seen["colours"]);
+        assert!(background.abs_diff(ink) > 400, "{name}: {}", seen["colours"]);
+
+        let cards: Vec<Vec<&str>> = page.headlines.iter().map(|it| vec![&*it.label, &it.value, &it.note]).collect();
+        assert_eq!(seen["cards"], serde_json::json!(cards), "{name}");
+        let table = sample::results().csv();
+        let cells: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+        let shown: Vec<Vec<String>> = serde_json::from_value(seen["tables"][0].clone()).unwrap();
+        // The titles hold commas, so they are compared without their quotes.
+        assert_eq!(shown[0].len(), 6, "{name}");
+        assert_eq!(shown[1..], cells[1..], "{name}");
+
+        for (figure, seen) in page.figures().zip(seen["figures"].as_array().unwrap()) {
+            assert_eq!(seen["id"], format!("figure-{}", figure.id));
+            assert_eq!(seen["files"][1]["text"], figure.csv(), "{name}");
+            // The file is the drawing itself, whichever way its attributes are ordered.
+            let file = seen["files"][0]["text"].as_str().unwrap();
+            let [ours, theirs] = [&*figure.svg(), file].map(|svg| {
+                let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{error} in {svg}"));
+                let describe = |node: roxmltree::Node| {
+                    let mut attributes: Vec<String> =
+                        node.attributes().map(|it| format!("{}={}", it.name(), it.value())).collect();
+                    attributes.sort();
+                    format!("{:?} {attributes:?} {:?}", node.tag_name().name(), node.text().map(str::trim))
+                };
+                document.descendants().filter(roxmltree::Node::is_element).map(describe).collect::<Vec<_>>()
+            });
+            assert_eq!(ours, theirs, "{name}");
+            match &figure.chart {
+                Chart::Lines(lines) => check_curves(seen, lines, name),
+                Chart::Heat(heat) => check_map(seen, heat, name),
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// After all other scripts: does what a reader does, and hands to the frame around the page what was seen.
+"use strict";
+{
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const texts = (elements) => elements.map((element) => element.textContent);
+  const seen = (element) => element.getBoundingClientRect().width > 0;
+
+  // What the page says of the point at (x, y), in units of the drawing.
+  function hover(figure, x, y) {
+    const svg = figure.querySelector(".plot > svg");
+    const { x: clientX, y: clientY } = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
+    svg.dispatchEvent(new PointerEvent("pointermove", { clientX, clientY, bubbles: true }));
+    const tip = figure.querySelector(".tip");
+    const box = tip.getBoundingClientRect();
+    if (box.left < 0 || box.right > innerWidth) problems.push(`the tip leaves the page: ${box.left} to ${box.right}`);
+    const said = tip.hidden ? null : tip.textContent;
+    svg.dispatchEvent(new PointerEvent("pointerleave", { bubbles: true }));
+    figure.querySelector(".plot").dispatchEvent(new PointerEvent("pointerleave"));
+    if (!tip.hidden) problems.push("the tip stays");
+    return said;
+  }
+
+  // Presses a button twice; the indices of the curves that went away and came back.
+  function press(figure, button) {
+    const curves = all("[data-series]", figure).sort((a, b) => a.dataset.series - b.dataset.series);
+    const shown = () => curves.filter(seen).map((curve) => Number(curve.dataset.series));
+    const before = shown();
+    button.click();
+    const between = shown();
+    const pressed = button.getAttribute("aria-pressed");
+    button.click();
+    const after = shown();
+    return {
+      gone: before.filter((index) => !between.includes(index)),
+      back: String(before) === String(after) && before.length === curves.length,
+      pressed: [pressed, button.getAttribute("aria-pressed")],
+      label: button.textContent,
+    };
+  }
+
+  // Reads some points of each curve while all others are hidden.
+  function readCurves(figure) {
+    const buttons = all("[data-toggle]", figure);
+    return buttons.flatMap((button, series) => {
+      const others = buttons.filter((other) => other !== button);
+      others.forEach((other) => other.click());
+      const line = figure.querySelector(`[data-series="${series}"] [stroke-width="1.8"]`);
+      const places = line.getAttribute("d").slice(1).split("L").map((pair) => pair.split(" ").map(Number));
+      const some = [0, Math.floor(places.length / 2), places.length - 1];
+      const read = some.map((point) => ({ series, point, of: places.length, said: hover(figure, ...places[point]) }));
+      others.forEach((other) => other.click());
+      return read;
+    });
+  }
+
+  const figures = all("figure").map((figure) => ({
+    id: figure.id,
+    toggles: all("[data-toggle]", figure).map((button) => press(figure, button)),
+    groups: all("[data-group]", figure).map((button) => press(figure, button)),
+    curves: readCurves(figure),
+    places: all(".plot circle:not(.ring)", figure).map((dot) =>
+      hover(figure, Number(dot.getAttribute("cx")), Number(dot.getAttribute("cy"))),
+    ),
+    files: all(".files a", figure).map((link) => ({
+      name: link.download,
+      text: decodeURIComponent(link.href.slice(link.href.indexOf(",") + 1)),
+    })),
+  }));
+  const report = {
+    cards: all(".cards > div").map((card) => texts(all("dt, dd", card))),
+    tables: all("table").map((table) => all("tr", table).map((row) => texts(all("th, td", row)))),
+    figures,
+    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    colours: [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color],
+    problems,
+  };
+  parent.document.getElementById(frameElement.dataset.report).textContent = JSON.stringify(report);
+}

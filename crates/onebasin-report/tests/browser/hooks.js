@@ -1,0 +1,6 @@
+// Before all other scripts: keeps what goes wrong.
+"use strict";
+const problems = [];
+addEventListener("error", (event) => problems.push(`error: ${event.message}`));
+addEventListener("unhandledrejection", (event) => problems.push(`rejection: ${event.reason}`));
+console.error = (...said) => problems.push(`console: ${said.join(" ")}`);

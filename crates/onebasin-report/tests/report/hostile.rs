@@ -1,0 +1,106 @@
+//! Text that tries to be something else stays text.
+
+use crate::sample;
+use onebasin_report::Alignment::Left;
+use onebasin_report::Block;
+use onebasin_report::Chart;
+use onebasin_report::Headline;
+use onebasin_report::Page;
+use onebasin_report::Section;
+use onebasin_report::Table;
+
+const HOSTILE: &str = "</script><script>alert(\"1\")</script> 'a' & b | c \\| <!-- ]]> \u{0}\u{b}";
+
+/// A page with hostile text in all its places.
+fn page() -> Page {
+    let text = || HOSTILE.to_owned();
+    let mut table = Table::new([(HOSTILE, Left), ("plain", Left)]);
+    table.push([HOSTILE, "2"]);
+    let mut blocks =
+        vec![Block::Text(text()), Block::Code(text()), Block::Table { id: text(), caption: text(), table }];
+    for mut figure in [sample::barrier(), sample::plane()] {
+        (figure.id, figure.title, figure.caption) = (text(), text(), text());
+        match &mut figure.chart {
+            Chart::Lines(lines) => {
+                (lines.x.label, lines.y.label) = (text(), text());
+                lines
+                    .series
+                    .iter_mut()
+                    .for_each(|series| (series.name, series.group) = (text(), format!("{HOSTILE}{}", series.group)));
+            }
+            Chart::Heat(heat) => {
+                (heat.x.label, heat.y.label, heat.value.label) = (text(), text(), text());
+                heat.places.iter_mut().for_each(|place| place.name = text());
+            }
+        }
+        blocks.push(Block::Figure(figure));
+    }
+    Page {
+        title: text(),
+        summary: text(),
+        headlines: vec![Headline { label: text(), value: text(), note: text() }],
+        sections: vec![Section { id: text(), title: text(), blocks }],
+        provenance: vec![(text(), text())],
+    }
+}
+
+/// What XML can say of it.
+fn visible() -> String {
+    HOSTILE.replace(['\u{0}', '\u{b}'], "")
+}
+
+#[test]
+fn drawings_are_well_formed_and_say_what_they_were_told() {
+    for figure in page().figures() {
+        let svg = figure.svg();
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let labels = document.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text());
+        assert!(labels.clone().any(|label| label == visible()), "{:?}", labels.collect::<Vec<_>>());
+        assert!(document.root_element().attribute("aria-label").unwrap().starts_with(&visible()));
+    }
+}
+
+#[test]
+fn pages_have_only_their_own_scripts() {
+    let html = page().html();
+    assert_eq!(html.matches("<script").count(), 2);
+    assert_eq!(html.matches("</script").count(), 2);
+    assert_eq!(html.matches("alert(\"").count(), 0);
+    // Between the tags of the data there is JSON, and it says what it was told.
+    let (_, data) = html.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
+    let data: serde_json::Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    assert_eq!(data[0]["file"], HOSTILE);
+    assert_eq!(data[1]["x"]["label"], HOSTILE);
+    // What stands before the scripts is well-formed but for the elements that HTML never closes.
+    let body = html.split_once("<body>").unwrap().1.split_once("<script").unwrap().0.replace(" disabled>", ">");
+    let document = roxmltree::Document::parse(&body).unwrap();
+    let cells = document.descendants().filter(|node| node.has_tag_name("td")).map(|node| node.text().unwrap());
+    assert_eq!(cells.collect::<Vec<_>>(), [&visible(), "2"]);
+}
+
+#[test]
+fn pipes_do_not_end_cells_of_markdown() {
+    let mut table = Table::new([("a|b", Left), ("c", Left)]);
+    table.push(["x \\| y\\", "`|` *z* <b>"]);
+    table.push(["two\nlines", "1 < 2"]);
+    let expected = [
+        r"| a\|b        | c                     |",
+        r"|-------------|-----------------------|",
+        r"| x \\\| y\\  | \`\|\` \*z\* &lt;b>    |",
+        r"| two lines   | 1 < 2                 |",
+    ];
+    let markdown = table.markdown();
+    let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace("--", "");
+    assert_eq!(squeezed(&markdown), squeezed(&expected.join("\n")));
+}
+
+#[test]
+fn no_line_of_markdown_holds_html_or_an_open_fence() {
+    let markdown = page().markdown("figures/");
+    let outside: String = markdown.split("```").step_by(2).collect();
+    assert!(!outside.contains("<script") && !outside.contains("</script") && !outside.contains("<!--"), "{outside}");
+    for line in outside.lines().filter(|line| line.starts_with('|')) {
+        let bare = line.replace("\\\\", "").replace("\\|", "");
+        assert!([3, 4].contains(&bare.matches('|').count()), "{line}");
+    }
+}

@@ -1,0 +1,184 @@
+//! A page with all that pages have, of numbers as an alignment of two networks gives them.
+
+use onebasin_report::Alignment::Left;
+use onebasin_report::Alignment::Right;
+use onebasin_report::Axis;
+use onebasin_report::Block;
+use onebasin_report::Chart;
+use onebasin_report::Figure;
+use onebasin_report::Headline;
+use onebasin_report::Heat;
+use onebasin_report::Lines;
+use onebasin_report::Page;
+use onebasin_report::Place;
+use onebasin_report::Point;
+use onebasin_report::Scale;
+use onebasin_report::Section;
+use onebasin_report::Series;
+use onebasin_report::Table;
+
+pub fn axis(label: &str, scale: Scale) -> Axis {
+    Axis { label: label.to_owned(), scale }
+}
+
+pub fn series(name: &str, group: &str, points: impl IntoIterator<Item = (f64, f64, Option<f64>)>) -> Series {
+    let points = points.into_iter().map(|(x, y, error)| Point { x, y, error }).collect();
+    Series { name: name.to_owned(), group: group.to_owned(), reference: false, markers: false, points }
+}
+
+pub fn lines(id: &str, x: Axis, y: Axis, series: Vec<Series>) -> Figure {
+    let chart = Chart::Lines(Lines { x, y, series });
+    Figure { id: id.to_owned(), title: format!("The figure {id}"), caption: String::new(), chart }
+}
+
+fn named(figure: Figure, title: &str, caption: &str) -> Figure {
+    Figure { title: title.to_owned(), caption: caption.to_owned(), ..figure }
+}
+
+/// Loss between two networks: a hump, which alignment removes.
+pub fn barrier() -> Figure {
+    let way = |height: f64, floor: f64, error: f64| {
+        (0..=50).map(move |step| {
+            let at = f64::from(step) / 50.0;
+            let hump = (4.0 * at * (1.0 - at)).powf(1.6);
+            let ripple = 0.012 * (17.0 * at + 40.0 * height).sin() * hump;
+            (at, floor + height * hump + ripple, Some(error * (0.15 + hump)))
+        })
+    };
+    let mut all = Vec::new();
+    for (group, floor, error) in [("test", 0.062, 0.05), ("train", 0.004, 0.02)] {
+        all.push(series("unaligned", group, way(1.93, floor, error)));
+        all.push(series("means aligned", group, way(0.31, floor, 0.5 * error)));
+        all.push(series("Wasserstein aligned", group, way(0.018, floor, 0.3 * error)));
+        let mixture = (0..=50).map(move |step| (f64::from(step) / 50.0, 0.8 * floor, None));
+        all.push(Series { reference: true, ..series("mixture of both", group, mixture) });
+    }
+    let figure =
+        lines("barrier", axis("position λ on the geodesic", Scale::Linear), axis("loss (nats)", Scale::Linear), all);
+    let caption = "Mean negative log-likelihood along the Wasserstein geodesic from the first posterior (λ = 0) to the second \
+                   (λ = 1), in different orders of its units. Bands are standard errors over images.";
+    named(figure, "Alignment removes the barrier", caption)
+}
+
+/// Barriers over the width of a network, with bars.
+pub fn widths() -> Figure {
+    let sweep = |scale: f64, power: f64| {
+        (3..=10).map(move |exponent| {
+            let width = 2_f64.powi(exponent);
+            let barrier = scale * (width / 8.0).powf(-power) * (1.0 + 0.1 * (3.0 * width).sin());
+            (width, barrier, Some(0.16 * barrier))
+        })
+    };
+    let marked = |name, points| Series { markers: true, ..series(name, "", points) };
+    let all = vec![
+        marked("unaligned", sweep(2.2, 0.06).collect::<Vec<_>>()),
+        marked("means aligned", sweep(1.6, 0.55).collect()),
+        marked("Wasserstein aligned", sweep(1.1, 1.05).collect()),
+    ];
+    let figure =
+        lines("widths", axis("units in each hidden layer", Scale::Log), axis("barrier (nats)", Scale::Log), all);
+    named(
+        figure,
+        "Wide networks have one basin",
+        "Height of the barrier over the width of the network; bars are standard errors over five pairs.",
+    )
+}
+
+/// The plane through two networks and the second one aligned.
+pub fn plane() -> Figure {
+    let places = [("first", 0.0, 0.0), ("second", 31.0, 0.0), ("second, aligned", 9.5, 13.0)];
+    let xs: Vec<f64> = (0..41).map(|index| -8.0 + 1.15 * f64::from(index)).collect();
+    let ys: Vec<f64> = (0..33).map(|index| -9.0 + 1.0 * f64::from(index)).collect();
+    let loss = |x: f64, y: f64| {
+        let bowl = |(_, px, py): &(&str, f64, f64)| ((x - px).powi(2) + 1.4 * (y - py).powi(2)) / 60.0;
+        let basin = places.iter().map(bowl).fold(f64::INFINITY, f64::min);
+        if x > 35.0 && y > 20.0 { f64::NAN } else { 0.05 + 2.3 * (1.0 - (-basin).exp()) + 0.01 * basin }
+    };
+    let values = ys.iter().flat_map(|&y| xs.iter().map(move |&x| loss(x, y))).collect();
+    let place = |(name, x, y): (&str, f64, f64)| Place { name: name.to_owned(), x, y };
+    Figure {
+        id: "plane".to_owned(),
+        title: "Both networks and the aligned one".to_owned(),
+        caption: "Loss on the plane through three networks. Where it is blank it was not measured.".to_owned(),
+        chart: Chart::Heat(Heat {
+            x: axis("distance from the first (x)", Scale::Linear),
+            y: axis("distance across (y)", Scale::Linear),
+            xs,
+            ys,
+            value: axis("loss (nats)", Scale::Log),
+            values,
+            places: places.into_iter().map(place).collect(),
+        }),
+    }
+}
+
+/// Histograms of standard deviations.
+pub fn deviations() -> Figure {
+    let histogram = |centre: f64, spread: f64| {
+        (0..60).map(move |bin| {
+            let log = -3.0 + 0.05 * f64::from(bin);
+            (10_f64.powf(log), 21_000.0 * (-0.5 * ((log - centre) / spread).powi(2)).exp(), None)
+        })
+    };
+    let all = vec![
+        series("direct", "", histogram(-0.75, 0.22)),
+        series("relabelled", "", histogram(-1.6, 0.3)),
+        series("single chain", "", histogram(-1.75, 0.26)),
+    ];
+    let figure =
+        lines("deviations", axis("standard deviation σ of a weight", Scale::Log), axis("weights", Scale::Linear), all);
+    named(figure, "Relabelled samples are narrow", "Histogram of the standard deviations of all weights.")
+}
+
+pub fn results() -> Table {
+    let mut table = Table::new([
+        ("order of units", Left),
+        ("barrier, train", Right),
+        ("barrier, test", Right),
+        ("error at λ = ½, %", Right),
+        ("distance", Right),
+        ("seconds", Right),
+    ]);
+    table.push(["unaligned", "1.926 ± 0.019", "1.931 ± 0.048", "61.20", "43.81", "-"]);
+    table.push(["means aligned", "0.309 ± 0.010", "0.312 ± 0.026", "9.41", "36.02", "1.9"]);
+    table.push(["Wasserstein aligned", "0.016 ± 0.006", "0.018 ± 0.015", "2.07", "31.44", "2.4"]);
+    table
+}
+
+pub fn page() -> Page {
+    let headline = |label: &str, value: &str, note: &str| Headline {
+        label: label.to_owned(),
+        value: value.to_owned(),
+        note: note.to_owned(),
+    };
+    let section = |id: &str, title: &str, blocks| Section { id: id.to_owned(), title: title.to_owned(), blocks };
+    Page {
+        title: "Two posteriors of MNIST in one basin".to_owned(),
+        summary: "Two mean-field posteriors of a 784-512-512-512-10 network are 1.93 nats apart along the geodesic. After the units of one \
+                  are put into the order of the other, the barrier is 0.02 nats.\n\nAll numbers are of 10,000 test images unless it is said otherwise."
+            .to_owned(),
+        headlines: vec![
+            headline("Barrier, unaligned", "1.931 nats", "± 0.048 on test images"),
+            headline("Barrier, aligned", "0.018 nats", "± 0.015; not significant at 2σ"),
+            headline("Error of the barycentre", "2.07 %", "1.94 % and 1.98 % at the ends"),
+            headline("Distance W₂", "43.8 → 31.4", "of all parameters"),
+        ],
+        sections: vec![
+            section("barrier", "The barrier", vec![
+                Block::Text("Units of hidden layers have no order of their own. A barrier between two posteriors may therefore lie between two names of the same function.".to_owned()),
+                Block::Figure(barrier()),
+                Block::Table { id: "orders".to_owned(), caption: "Barriers and distances for each order of the units.".to_owned(), table: results() },
+                Block::Code("onebasin barrier runs/mnist-a/posterior.safetensors runs/mnist-b/posterior.safetensors --orders unaligned,means,wasserstein -o results/barrier".to_owned()),
+            ]),
+            section("widths", "The width of networks", vec![Block::Figure(widths())]),
+            section("plane", "The plane", vec![Block::Figure(plane())]),
+            section("deviations", "Standard deviations", vec![Block::Text("Samples of several chains are relabelled before a Gaussian is fitted.".to_owned()), Block::Figure(deviations())]),
+        ],
+        provenance: vec![
+            ("version".to_owned(), "onebasin 0.1.0".to_owned()),
+            ("command".to_owned(), "onebasin report results/barrier -o report.html".to_owned()),
+            ("data".to_owned(), "mnist, SHA-256 440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609".to_owned()),
+            ("seed".to_owned(), "1".to_owned()),
+        ],
+    }
+}

@@ -1,5 +1,6 @@
 //! The only place that prints: data to standard output, talk to standard error.
 
+use indicatif::MultiProgress;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 use std::io;
@@ -38,14 +39,24 @@ impl From<ExitStatus> for ExitCode {
 pub(crate) struct Printer {
     stdout: io::Stdout,
     stderr: io::Stderr,
+    /// All that are shown at a time.
+    bars: MultiProgress,
     /// Whether nothing is said.
     silent: bool,
+    /// Of a part of a command: what is said is said of it, and its data are not printed.
+    part: Option<String>,
 }
 
 impl Printer {
     /// On the standard output and the standard error of this process.
     pub(crate) fn new() -> Self {
-        Self { stdout: io::stdout(), stderr: io::stderr(), silent: false }
+        let (stdout, stderr, bars) = (io::stdout(), io::stderr(), MultiProgress::new());
+        Self { stdout, stderr, bars, silent: false, part: None }
+    }
+
+    /// For a part of a command that is a command itself, and may run beside others.
+    pub(crate) fn part(&self, name: &str) -> Self {
+        Self { bars: self.bars.clone(), silent: self.silent, part: Some(name.to_owned()), ..Self::new() }
     }
 
     /// One that says nothing, for tests.
@@ -56,6 +67,9 @@ impl Printer {
 
     /// Writes data as it is.
     pub(crate) fn data(&self, text: &str) -> io::Result<()> {
+        if self.part.is_some() {
+            return Ok(());
+        }
         let mut stdout = self.stdout.lock();
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
@@ -63,10 +77,12 @@ impl Printer {
 
     /// Tells a person what happens, in one line.
     pub(crate) fn say(&self, text: &str) {
-        if !self.silent {
-            // If standard error is closed, nobody is left to be told.
-            let _ = writeln!(self.stderr.lock(), "{text}");
+        if self.silent {
+            return;
         }
+        let whose = self.part.as_ref().map_or_else(String::new, |part| format!("{part}: "));
+        // If standard error is closed, nobody is left to be told.
+        let _ = self.bars.suspend(|| writeln!(self.stderr.lock(), "{whose}{text}"));
     }
 
     /// A bar that shows how many of `total` bytes there are, beginning at `done`; nothing is shown but on a terminal.
@@ -78,7 +94,7 @@ impl Printer {
             ProgressStyle::with_template("{msg}\n{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
         let bar = ProgressBar::new(total).with_style(style.expect("the template is right"));
         bar.set_message(name.to_owned());
-        bar.with_position(done)
+        self.bars.add(bar.with_position(done))
     }
 
     /// A bar that shows which part of something that may take long is done; nothing is shown but on a terminal.
@@ -86,8 +102,11 @@ impl Printer {
         if self.silent || !self.stderr.is_terminal() {
             return ProgressBar::hidden();
         }
-        let style = ProgressStyle::with_template("{bar:24} {percent:>3}% {eta} left | {msg}");
-        let bar = ProgressBar::new(0).with_style(style.expect("the template is right"));
+        let style = ProgressStyle::with_template("{bar:24} {percent:>3}% {eta} left | {prefix}{msg}");
+        let bar = self.bars.add(ProgressBar::new(0).with_style(style.expect("the template is right")));
+        if let Some(part) = &self.part {
+            bar.set_prefix(format!("{part}: "));
+        }
         bar.enable_steady_tick(Duration::from_millis(200));
         bar
     }
@@ -97,7 +116,7 @@ impl Printer {
         if self.silent || !self.stderr.is_terminal() {
             return ProgressBar::hidden();
         }
-        let spinner = ProgressBar::new_spinner();
+        let spinner = self.bars.add(ProgressBar::new_spinner());
         spinner.enable_steady_tick(Duration::from_millis(200));
         spinner
     }

@@ -37,7 +37,7 @@ fn help_lists_the_commands() {
           -V, --version  Print version
 
         Example:
-          onebasin train experiments/digits-vi.toml
+          onebasin train experiments/train/digits-vi.toml
     ");
 }
 
@@ -265,7 +265,7 @@ fn help_of_train() {
                   Print help (see a summary with '-h')
 
         Example:
-          onebasin train experiments/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits
+          onebasin train experiments/train/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits
     ");
 }
 

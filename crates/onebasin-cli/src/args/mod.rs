@@ -3,36 +3,39 @@
 mod arch;
 mod barrier;
 mod compact;
+mod pair;
 mod plane;
-mod transpositions;
+mod run;
 
 use crate::commands::Settings;
 use crate::commands::align;
+use crate::commands::completions;
 use crate::commands::data;
-use crate::commands::planted;
 use crate::commands::train;
 use arch::PresetArgs;
 use barrier::BarrierArgs;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
+use clap_complete::Shell;
 use compact::CompactArgs;
 use onebasin::align::Channel;
 use onebasin::align::Solver;
 use onebasin::align::Start;
 use onebasin::symmetry::PRIOR_THRESHOLD;
 use plane::PlaneArgs;
+use run::ReportArgs;
+use run::RunArgs;
 use serde::de::DeserializeOwned;
 use serde::de::IntoDeserializer;
 use serde::de::value::StringDeserializer;
 use std::path::PathBuf;
 use std::time::Duration;
-use transpositions::TranspositionsArgs;
 
 /// Brings neural-network posteriors into one basin.
 #[derive(Debug, Parser)]
 #[command(name = "onebasin", version, max_term_width = 100)]
-#[command(after_help = "Example:\n  onebasin train experiments/digits-vi.toml")]
+#[command(after_help = "Example:\n  onebasin run experiments/digits.toml")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -71,6 +74,15 @@ enum Command {
     /// and measures.json with all that is known of them.
     #[command(after_help = "Example:\n  onebasin compact runs/digits-hmc -o runs/digits-compact --rank 0,20,100")]
     Compact(CompactArgs),
+    /// Print a script with which a shell completes what is typed
+    #[command(
+        after_help = "Example:\n  onebasin completions bash > ~/.local/share/bash-completion/completions/onebasin"
+    )]
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
     /// List, download and verify data sets
     #[command(subcommand, after_help = "Example:\n  onebasin data get mnist")]
     Data(DataCommand),
@@ -84,12 +96,21 @@ enum Command {
     /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing written).
     #[command(after_help = "Example:\n  onebasin plane runs/seed1 runs/seed2 -o runs/plane")]
     Plane(PlaneArgs),
-    /// Solve alignment problems whose solution is known, and say how much of it each solver finds
+    /// Make one page of what experiments measured: figures, tables and where they come from
     ///
-    /// A network of normal parameters is aligned with a copy of which only a part is kept, the rest is noise, and whose
-    /// units are permuted.
-    #[command(after_help = "Example:\n  onebasin planted experiments/planted.toml --set instances=10")]
-    Planted(PlantedArgs),
+    /// Writes index.html, which needs no other file, report.md, and the figures as SVG, PNG and CSV. `onebasin run` does this
+    /// in the end; here several experiments can come onto one page.
+    #[command(after_help = "Example:\n  onebasin report runs/mnist runs/fashion-mnist -o docs/results.md")]
+    Report(ReportArgs),
+    /// Run a whole experiment: train, align, measure, and report
+    ///
+    /// What is there already, of the same inputs, is not done again; a run that was stopped or killed is continued by the same
+    /// command, with the same results. Posteriors and cells of a sweep are worked at side by side, one on each core. Data
+    /// that are missing are downloaded.
+    ///
+    /// Exit codes: 0 finished, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (all that is finished stays).
+    #[command(after_help = "Example:\n  onebasin run experiments/digits.toml --set barrier.samples=32 -o runs/quick")]
+    Run(RunArgs),
     /// Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
     ///
     /// Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole configuration into one
@@ -97,20 +118,9 @@ enum Command {
     ///
     /// Exit codes: 0 finished, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (state saved).
     #[command(
-        after_help = "Example:\n  onebasin train experiments/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits"
+        after_help = "Example:\n  onebasin train experiments/train/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits"
     )]
     Train(TrainArgs),
-    /// Follow the number of transpositions: what it takes to align networks that had a start in common, or nothing
-    ///
-    /// Trains networks that begin as permuted copies of one, and says whether that permutation is still there in the end; trains
-    /// networks that have nothing in common, and aligns them at several times, and the points of the line between them with both.
-    /// The number of transpositions of a permutation is the smallest number of swaps that make it.
-    ///
-    /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing written).
-    #[command(
-        after_help = "Example:\n  onebasin transpositions experiments/transpositions.toml --set runs=5 -o runs/transpositions"
-    )]
-    Transpositions(TranspositionsArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -232,24 +242,8 @@ struct DataArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct PlantedArgs {
-    /// The configuration, such as experiments/planted.toml
-    #[arg(value_name = "CONFIG.toml")]
-    config: PathBuf,
-    /// Change one setting of the configuration; may be given several times
-    #[arg(long = "set", value_name = "A.B=C")]
-    overrides: Vec<String>,
-    /// Number of threads, which does not change the result [default: one for each core]
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, clap::Args)]
 struct TrainArgs {
-    /// The configuration; see experiments/ for examples
+    /// The configuration; see experiments/train/ for examples
     #[arg(value_name = "CONFIG.toml")]
     config: PathBuf,
     /// Change one setting of the configuration; may be given several times
@@ -295,11 +289,10 @@ impl Args {
             Command::Barrier(barrier) => Settings::Barrier(barrier.resolve()),
             Command::Compact(compact) => Settings::Compact(compact.resolve()),
             Command::Plane(plane) => Settings::Plane(plane.resolve()),
-            Command::Planted(PlantedArgs { config, overrides, threads, json }) => {
-                Settings::Planted(planted::Settings { config, overrides, threads, json })
-            }
+            Command::Completions { shell } => Settings::Completions(completions::Settings { shell }),
+            Command::Report(report) => Settings::Report(report.resolve()),
+            Command::Run(run) => Settings::Run(run.resolve()),
             Command::Train(train) => Settings::Train(train.resolve()),
-            Command::Transpositions(transpositions) => Settings::Transpositions(transpositions.resolve()),
             Command::Data(command) => Settings::Data(command.resolve()),
         }
     }

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// The file that a run leaves.
-const POSTERIOR: &str = "posterior.safetensors";
+pub(crate) const POSTERIOR: &str = "posterior.safetensors";
 
 /// A posterior's file and what it is called.
 #[derive(Clone, Debug)]

@@ -4,6 +4,8 @@ pub(crate) mod align;
 pub(crate) mod arch;
 pub(crate) mod barrier;
 pub(crate) mod compact;
+pub(crate) mod completions;
+mod configuration;
 pub(crate) mod data;
 mod folder;
 mod images;
@@ -12,12 +14,15 @@ mod pairs;
 pub(crate) mod plane;
 pub(crate) mod planted;
 mod pool;
+pub(crate) mod report;
+pub(crate) mod run;
 mod signals;
 pub(crate) mod train;
 pub(crate) mod transpositions;
 
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
+use signals::Signals;
 
 /// A command with everything it needs to know.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,14 +35,16 @@ pub(crate) enum Settings {
     Barrier(barrier::Settings),
     /// Put one Gaussian in the place of samples.
     Compact(compact::Settings),
+    /// Help a shell to complete what is typed.
+    Completions(completions::Settings),
     /// Measure the plane through two posteriors and one of them aligned.
     Plane(plane::Settings),
-    /// Solve alignment problems whose solution is known.
-    Planted(planted::Settings),
+    /// Make a report of experiments.
+    Report(report::Settings),
+    /// Run a whole experiment.
+    Run(run::Settings),
     /// Infer a posterior.
     Train(train::Settings),
-    /// Follow the number of transpositions.
-    Transpositions(transpositions::Settings),
     /// List, download or verify data sets.
     Data(data::Settings),
 }
@@ -47,12 +54,13 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     match settings {
         Settings::Align(settings) => align::run(settings, printer),
         Settings::Arch(settings) => arch::run(settings, printer),
-        Settings::Barrier(settings) => barrier::run(settings, printer),
-        Settings::Compact(settings) => compact::run(settings, printer),
-        Settings::Plane(settings) => plane::run(settings, printer),
-        Settings::Planted(settings) => planted::run(settings, printer),
+        Settings::Barrier(settings) => barrier::run(settings, &Signals::listen()?, printer),
+        Settings::Compact(settings) => compact::run(settings, &Signals::listen()?, printer),
+        Settings::Completions(settings) => completions::run(settings, printer),
+        Settings::Plane(settings) => plane::run(settings, &Signals::listen()?, printer),
+        Settings::Report(settings) => report::run(settings, printer),
+        Settings::Run(settings) => run::run(settings, &Signals::listen()?, printer),
         Settings::Train(settings) => train::run(settings, printer),
-        Settings::Transpositions(settings) => transpositions::run(settings, printer),
         Settings::Data(settings) => data::run(settings, printer),
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Wanted<'a> {
     pub(super) splits: &'a [Split],
     /// At most so many training images.
     pub(super) images: usize,
+    /// At most so many test images; `None` for all.
+    pub(super) test_images: Option<usize>,
 }
 
 impl Wanted<'_> {
@@ -65,7 +67,13 @@ impl Wanted<'_> {
         for split in self.splits {
             let examples = match split {
                 Split::Train => images::first(&config.training(self.data)?, self.images, &first.provenance)?,
-                Split::Test => config.test(self.data, &first.provenance.standardisation)?,
+                Split::Test => {
+                    let all = config.test(self.data, &first.provenance.standardisation)?;
+                    match self.test_images {
+                        Some(most) => images::first(&all, most, &first.provenance)?,
+                        None => all,
+                    }
+                }
             };
             examples.check_fits(arch)?;
             parts.push((*split, examples));

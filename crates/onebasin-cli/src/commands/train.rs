@@ -1,5 +1,6 @@
 //! `onebasin train`: runs a configuration to its end, watched by a progress bar, a log and TensorBoard.
 
+use crate::commands::configuration::Text;
 use crate::commands::signals::Signals;
 use crate::commands::threads;
 use crate::printer::ExitStatus;
@@ -7,7 +8,6 @@ use crate::printer::Printer;
 use crate::tensorboard::Events;
 use anyhow::Context;
 use indicatif::ProgressBar;
-use indicatif::ProgressStyle;
 use onebasin::experiment::Files;
 use onebasin::experiment::Next;
 use onebasin::experiment::Outcome;
@@ -47,23 +47,30 @@ pub(crate) struct Settings {
     pub(crate) force: bool,
 }
 
-/// Runs, or continues, or says that there is nothing left to do.
+/// Reads the configuration, and infers.
 pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let name = settings.config.display().to_string();
-    let text =
-        std::fs::read_to_string(&settings.config).with_context(|| format!("cannot read the configuration {name}"))?;
+    let Text { name, text } = Text::read(&settings.config)?;
     let config = TrainConfig::from_toml(&name, &text, &settings.overrides)?;
+    infer(&config, settings, &Signals::listen()?, printer)
+}
+
+/// Runs, or continues, or says that there is nothing left to do.
+pub(crate) fn infer(
+    config: &TrainConfig,
+    settings: &Settings,
+    signals: &Signals,
+    printer: &Printer,
+) -> anyhow::Result<ExitStatus> {
     let threads = threads(settings.threads)?;
     let folder = settings.output.display();
     let earlier = Files::find(&settings.output)?;
     if let Some(files) = earlier.as_ref().filter(|_| !settings.force) {
         // Before anything that takes long.
-        if let Some(summary) = finished(files, &config)? {
+        if let Some(summary) = finished(files, config)? {
             printer.say(&format!("{folder} is finished already"));
             return report(&summary, printer);
         }
     }
-    let signals = Signals::listen()?;
     // Whatever is wrong with the settings or the data is found before the first file is written or removed.
     let prepared = Prepared::new(config.clone(), &settings.data, threads)?;
     let files = match earlier {
@@ -72,7 +79,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     };
     if settings.force {
         files.clear()?;
-    } else if let Some(summary) = finished(&files, &config)? {
+    } else if let Some(summary) = finished(&files, config)? {
         // Another process was faster while the data were read.
         printer.say(&format!("{folder} is finished already"));
         return report(&summary, printer);
@@ -82,7 +89,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         printer.say(&format!("continuing {folder} at step {} of {}", train.resumed_at(), train.total()));
     }
     let begun = Instant::now();
-    let mut watch = Watch::new(&train, settings, printer, &signals)?;
+    let mut watch = Watch::new(&train, settings, printer, signals)?;
     let outcome = train.run(&mut watch)?;
     watch.finish()?;
     match outcome {
@@ -152,9 +159,10 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn new(train: &Train, settings: &Settings, printer: &'a Printer, signals: &'a Signals) -> anyhow::Result<Self> {
-        let bar = ProgressBar::new(train.total()).with_position(train.resumed_at()).with_style(style());
+        let bar = printer.steps();
+        bar.set_length(train.total());
+        bar.set_position(train.resumed_at());
         bar.reset_eta();
-        bar.enable_steady_tick(Duration::from_millis(200));
         let events = Events::resume(&settings.output, train.mark(), wall_time())
             .with_context(|| format!("cannot write TensorBoard events in {}", settings.output.display()))?;
         Ok(Self {
@@ -195,7 +203,7 @@ impl Watcher for Watch<'_> {
         let shown = shown.collect::<Vec<_>>().join(", ");
         if record.values.iter().any(|(name, _)| name.starts_with("test")) {
             let line = format!("epoch {:.1}: {shown}", record.epoch);
-            self.bar.suspend(|| self.printer.say(&line));
+            self.printer.say(&line);
         } else {
             self.status = format!("epoch {:.1}, {shown}", record.epoch);
             self.bar.set_message(self.status.clone());
@@ -241,11 +249,6 @@ impl Watcher for Watch<'_> {
 
 /// Time between two lines where there is no terminal to show a bar on.
 const TELL_EVERY: Duration = Duration::from_secs(30);
-
-fn style() -> ProgressStyle {
-    let template = "{bar:24} {percent:>3}% {per_sec}, {eta} left | {msg}";
-    ProgressStyle::with_template(template).expect("the template is valid")
-}
 
 /// Seconds since 1970.
 fn wall_time() -> f64 {

@@ -48,6 +48,11 @@ pub(crate) fn sha256(path: &Path) -> anyhow::Result<String> {
     Ok(hex(hasher))
 }
 
+/// The SHA-256 of bytes, in lower-case hexadecimal digits.
+pub(crate) fn sha256_of(bytes: &[u8]) -> String {
+    hex(Sha256::new().chain_update(bytes))
+}
+
 /// The digits of a finished hash.
 pub(super) fn hex(hasher: Sha256) -> String {
     hasher.finalize().iter().fold(String::new(), |mut digits, byte| {

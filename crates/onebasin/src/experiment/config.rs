@@ -63,6 +63,9 @@ pub struct TrainConfig {
     pub log: LogConfig,
 }
 
+/// Names that have at least this part in common may have been confused.
+const LIKE: f64 = 0.5;
+
 fn default_temperature() -> f64 {
     1.0
 }
@@ -215,7 +218,7 @@ impl DataConfig {
 
 /// Reads a configuration with `data` and `arch`: TOML, then overrides, then what the data set implies.
 pub(super) fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -> Result<T> {
-    let mut table = parse(name, text, overrides)?;
+    let mut table = read_table(name, text, overrides)?;
     // Before the network, which cannot be complete without it.
     let data: DataPart = table.clone().try_into().map_err(|error| unreadable(name, &error))?;
     let entry = data::catalogue::find(&data.data.name)?;
@@ -226,8 +229,8 @@ pub(super) fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[Str
     table.clone().try_into().map_err(|error| unreadable(name, &fault(&table).unwrap_or(error)))
 }
 
-/// Reads TOML, then applies overrides; `name` is how the text is called in errors.
-pub(super) fn parse(name: &str, text: &str, overrides: &[String]) -> Result<toml::Table> {
+/// Reads TOML, then applies overrides such as `a.b=c`; `name` is how the text is called in errors.
+pub fn read_table(name: &str, text: &str, overrides: &[String]) -> Result<toml::Table> {
     let mut table: toml::Table = toml::from_str(text).map_err(|error: toml::de::Error| Error::Config {
         name: name.to_owned(),
         // With the line and a mark below it.
@@ -239,9 +242,26 @@ pub(super) fn parse(name: &str, text: &str, overrides: &[String]) -> Result<toml
     Ok(table)
 }
 
+/// Understands a table; `name` is how it is called in errors.
+pub fn from_table<T: DeserializeOwned>(name: &str, table: &toml::Table) -> Result<T> {
+    table.clone().try_into().map_err(|error| unreadable(name, &error))
+}
+
 /// What is wrong, and in which setting.
-pub(super) fn unreadable(name: &str, error: &toml::de::Error) -> Error {
-    Error::Config { name: name.to_owned(), reason: error.to_string().trim_end().replace('\n', " ") }
+fn unreadable(name: &str, error: &toml::de::Error) -> Error {
+    let reason = error.to_string().trim_end().replace('\n', " ");
+    let hint = nearest(&reason).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+    Error::Config { name: name.to_owned(), reason: reason + &hint }
+}
+
+/// The name that was probably meant, if an error is about one that is unknown and lists those that are not.
+fn nearest(reason: &str) -> Option<&str> {
+    let (_, rest) = reason.split_once("unknown ")?;
+    // Names are between every other pair of backticks.
+    let mut names = rest.split('`').skip(1).step_by(2);
+    let typed = names.next()?;
+    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(typed, name);
+    names.filter(|name| likeness(name) >= LIKE).max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
 }
 
 /// Sets `a.b=c` in a table; `c` is TOML if it can be, a string if not.

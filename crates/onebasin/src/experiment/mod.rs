@@ -10,6 +10,8 @@ pub use config::DataConfig;
 pub use config::EvaluateConfig;
 pub use config::LogConfig;
 pub use config::TrainConfig;
+pub use config::from_table;
+pub use config::read_table;
 pub use planted::PlantedConfig;
 pub use planted::Recovery;
 pub use run::Files;

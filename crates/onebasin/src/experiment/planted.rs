@@ -1,7 +1,7 @@
 //! Alignment problems whose solution is known: noisy copies with permuted units, and how many units each solver finds.
 
-use super::config::parse;
-use super::config::unreadable;
+use super::config::from_table;
+use super::config::read_table;
 use crate::align;
 use crate::align::Channel;
 use crate::align::Settings;
@@ -18,6 +18,7 @@ use crate::symmetry::Permutations;
 use crate::symmetry::Spec;
 use serde::Deserialize;
 use serde::Serialize;
+use std::ops::ControlFlow;
 
 /// Planted problems, from easy to hopeless.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,7 +36,7 @@ pub struct PlantedConfig {
 }
 
 /// What one solver found of the problems of one correlation; means over the instances.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
     /// Of the copy's parameters with the original's.
     pub correlation: f32,
@@ -55,8 +56,7 @@ const SOLVERS: [Solver; 4] = [Solver::Descent, Solver::Forward, Solver::FrankWol
 impl PlantedConfig {
     /// Reads TOML, then applies overrides such as `instances=10`; `name` is how the text is called in errors.
     pub fn from_toml(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
-        let table = parse(name, text, overrides)?;
-        let config: Self = table.try_into().map_err(|error| unreadable(name, &error))?;
+        let config: Self = from_table(name, &read_table(name, text, overrides)?)?;
         if config.instances == 0 {
             return Err(Error::Zero { what: "instances".to_owned() });
         }
@@ -68,8 +68,13 @@ impl PlantedConfig {
         Ok(config)
     }
 
-    /// Solves all problems with all solvers; `watch` hears how many of how many are done.
-    pub fn run(&self, team: &Team, watch: &mut dyn FnMut(usize, usize)) -> Result<Vec<Recovery>> {
+    /// Solves all problems with all solvers; `watch` hears how many of how many are done, and may break off: then the result
+    /// is `None`.
+    pub fn run(
+        &self,
+        team: &Team,
+        watch: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Result<Option<Vec<Recovery>>> {
         let arch = Arch::new(self.arch.clone())?;
         let spec = Spec::of(&arch);
         let total = self.correlations.len() * self.instances;
@@ -82,11 +87,13 @@ impl PlantedConfig {
                 for row in &mut found {
                     problem.solve(&spec, row, self, team)?;
                 }
-                watch(index * self.instances + instance + 1, total);
+                if watch(index * self.instances + instance + 1, total).is_break() {
+                    return Ok(None);
+                }
             }
             rows.extend(found);
         }
-        Ok(rows)
+        Ok(Some(rows))
     }
 }
 

@@ -9,6 +9,13 @@ use onebasin::arch::Activation;
 use onebasin::arch::Arch;
 use onebasin::arch::Normalisation;
 use onebasin::arch::Shortcut;
+use onebasin::infer::Prior;
+use onebasin::infer::Scaling;
+use onebasin::net::Batch;
+use onebasin::net::Net;
+use onebasin::params::Params;
+use onebasin::posterior::Gaussian;
+use onebasin::rng::Stream;
 use onebasin::symmetry::Action;
 use onebasin::symmetry::Permutations;
 use onebasin::symmetry::Spec;
@@ -28,6 +35,54 @@ fn permutations_change_no_logit() {
             let moved = Permutations::random(&spec, seed).transpositions();
             assert_eq!(moved > 0, spec.groups().iter().any(|group| group.size > 1), "nothing was moved");
         }
+    }
+}
+
+/// The two parts of the evidence lower bound of a Gaussian: the mean log-likelihood of some of its points, and its divergence
+/// from the prior.
+fn bound(arch: &Arch, gaussian: &Gaussian, points: &[Params], prior: Prior) -> [f64; 2] {
+    let labels: Vec<u32> = (0..6).map(|image| image % 5).collect();
+    let mut images = vec![0.0; labels.len() * arch.input().len()];
+    Stream::new(4, "images", 0).fill_normal(&mut images);
+    let mut net = Net::new(arch, 1).unwrap();
+    let mut fit = |point: &Params| net.log_likelihood(point, Batch { images: &images, labels: &labels }).unwrap();
+    let likelihood = points.iter().map(&mut fit).sum::<f64>() / points.len() as f64;
+    let variances = prior.variances(arch);
+    let mut divergence = 0.0;
+    for (tensor, variance) in arch.layout().tensors().iter().zip(variances) {
+        for at in tensor.range() {
+            let [mean, std] = [gaussian.mean(), gaussian.std()].map(|params| f64::from(params.values()[at]));
+            let ratio = std * std / variance;
+            divergence += 0.5 * (ratio + mean * mean / variance - 1.0 - ratio.ln());
+        }
+    }
+    [likelihood, divergence]
+}
+
+#[test]
+fn permutations_change_no_evidence_lower_bound() {
+    let prior = Prior { variance: 0.3, scaling: Scaling::FanIn };
+    for (index, arch) in every_network(Activation::Relu).iter().enumerate() {
+        let (spec, seed) = (Spec::of(arch), index as u64);
+        let mut std = generic(arch, seed + 100);
+        std.values_mut().iter_mut().for_each(|value| *value = 0.01 + 0.1 * value.abs());
+        let gaussian = Gaussian::new(generic(arch, seed), std).unwrap();
+        let points: Vec<Params> = (0..3)
+            .map(|draw| {
+                let mut point = Params::zeros(arch.layout());
+                gaussian.draw(Stream::new(seed, "draws", draw), &mut point);
+                point
+            })
+            .collect();
+        let permutations = Permutations::random(&spec, seed);
+        let apply = |params: &Params| spec.apply(&permutations, params).unwrap();
+        let permuted = Gaussian::new(apply(gaussian.mean()), apply(gaussian.std())).unwrap();
+        let moved: Vec<Params> = points.iter().map(apply).collect();
+        let (before, after) = (bound(arch, &gaussian, &points, prior), bound(arch, &permuted, &moved, prior));
+        for (before, after) in before.into_iter().zip(after) {
+            assert!((before - after).abs() <= 1e-5 * before.abs(), "{before} and {after} in {:?}", arch.preset());
+        }
+        assert!(before[1] > 0.0 && before[0] < 0.0);
     }
 }
 

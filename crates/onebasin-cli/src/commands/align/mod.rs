@@ -50,7 +50,7 @@ pub(crate) struct Settings {
 }
 
 /// What decides the result, together with the posteriors.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Method {
     /// What all are aligned with.
     pub(crate) to: To,
@@ -79,6 +79,13 @@ pub(crate) struct Activation {
     pub(crate) draws: usize,
 }
 
+impl Activation {
+    /// What is usual, if a criterion looks at activations.
+    pub(crate) fn of(channel: Channel) -> Option<Self> {
+        (channel == Channel::Activation).then(Self::default)
+    }
+}
+
 impl Default for Activation {
     fn default() -> Self {
         Self { images: 5000, draws: 10 }
@@ -86,10 +93,11 @@ impl Default for Activation {
 }
 
 /// What posteriors are aligned with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum To {
     /// The first of them.
+    #[default]
     First,
     /// The mean of all others, in turn.
     Mean,

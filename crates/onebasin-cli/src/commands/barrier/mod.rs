@@ -1,5 +1,6 @@
 //! `onebasin barrier`: how much loss and error rise on the way from one posterior to another.
 
+mod figures;
 mod orders;
 mod report;
 mod table;
@@ -27,12 +28,13 @@ use onebasin::posterior::Predictor;
 use onebasin::symmetry::Spec;
 use orders::Order;
 use report::Measured;
-use report::Report;
-use std::ops::ControlFlow;
+use serde::Deserialize;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 use ways::Ways;
 
+pub(crate) use report::Report;
 pub(crate) use ways::Way;
 
 /// What the command leaves in a folder.
@@ -49,24 +51,10 @@ pub(crate) struct Settings {
     pub(crate) output: Option<PathBuf>,
     /// The folder of the data sets.
     pub(crate) data: PathBuf,
-    /// `None` for what the first posterior was trained on.
-    pub(crate) dataset: Option<String>,
-    /// Which images.
-    pub(crate) splits: Vec<Split>,
-    /// At most so many training images.
-    pub(crate) images: usize,
     /// Permutations that are known: a file of `onebasin align`.
     pub(crate) alignment: Option<PathBuf>,
-    /// Criteria by which to seek more.
-    pub(crate) channels: Vec<Channel>,
-    /// How to seek them.
-    pub(crate) solver: Solver,
-    /// The ways to go, once units are aligned.
-    pub(crate) ways: Vec<Way>,
-    /// Whether each curve is also measured with calibrated softmax temperatures.
-    pub(crate) calibrate: bool,
-    /// How each path is measured.
-    pub(crate) measure: BarrierSettings,
+    /// What is measured.
+    pub(crate) method: Method,
     /// `None` for one per core.
     pub(crate) threads: Option<usize>,
     /// Whether earlier measures may be replaced.
@@ -75,13 +63,76 @@ pub(crate) struct Settings {
     pub(crate) json: bool,
 }
 
-/// Aligns, measures, writes and prints.
-pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let signals = Signals::listen()?;
-    settings.measure.check()?;
-    if settings.images == 0 {
-        return Err(Error::Zero { what: "--images".to_owned() }.into());
+/// What is measured, as an experiment asks for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Method {
+    /// `None` for what the first posterior was trained on.
+    pub(crate) dataset: Option<String>,
+    /// Which images.
+    pub(crate) splits: Vec<Split>,
+    /// At most so many training images.
+    pub(crate) images: usize,
+    /// At most so many test images; `None` for all.
+    pub(crate) test_images: Option<usize>,
+    /// Criteria by which permutations are sought.
+    pub(crate) channels: Vec<Channel>,
+    /// How they are sought.
+    pub(crate) solver: Solver,
+    /// The ways to go, once units are aligned.
+    pub(crate) paths: Vec<Way>,
+    /// Whether each curve is also measured with calibrated softmax temperatures.
+    pub(crate) calibrate: bool,
+    /// Points of each path.
+    pub(crate) points: usize,
+    /// Draws at each point.
+    pub(crate) samples: usize,
+    /// Behind the standard errors.
+    pub(crate) replicates: usize,
+    /// Of draws, replicates and the search for permutations.
+    pub(crate) seed: u64,
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        let BarrierSettings { points, samples, replicates, seed } = BarrierSettings::default();
+        Self {
+            dataset: None,
+            splits: vec![Split::Train, Split::Test],
+            images: 10_000,
+            test_images: None,
+            channels: vec![Channel::default()],
+            solver: Solver::default(),
+            paths: vec![Way::Geodesic],
+            calibrate: false,
+            points,
+            samples,
+            replicates,
+            seed,
+        }
     }
+}
+
+impl Method {
+    /// How each path is measured.
+    fn measure(&self) -> BarrierSettings {
+        let Self { points, samples, replicates, seed, .. } = *self;
+        BarrierSettings { points, samples, replicates, seed }
+    }
+
+    /// Refuses what cannot be measured.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.images == 0 || self.test_images == Some(0) {
+            return Err(Error::Zero { what: "the number of images".to_owned() });
+        }
+        self.measure().check()
+    }
+}
+
+/// Aligns, measures, writes and prints.
+pub(crate) fn run(settings: &Settings, signals: &Signals, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let method = &settings.method;
+    method.check()?;
     let threads = threads(settings.threads)?;
     if threads == 0 {
         return Err(Error::Zero { what: "the number of threads".to_owned() }.into());
@@ -94,9 +145,10 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let arch = Arch::new(first.provenance.arch.clone())?;
     let wanted = Wanted {
         data: &settings.data,
-        dataset: settings.dataset.as_deref(),
-        splits: &settings.splits,
-        images: settings.images,
+        dataset: method.dataset.as_deref(),
+        splits: &method.splits,
+        images: method.images,
+        test_images: method.test_images,
     };
     let parts = wanted.parts(first, &arch).with_context(|| sources[0].file.display().to_string())?;
     let mut predictor = Predictor::new(&arch, first.provenance.likelihood, threads)?;
@@ -104,14 +156,14 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let orders = orders::all(settings, &sources, [&ends[0], &ends[1]], &Spec::of(&arch), predictor.team(), printer)?;
 
     let ways = Ways::new(settings, first, &arch, threads)?;
-    let calibration = ways.images().filter(|_| settings.calibrate);
+    let calibration = ways.images().filter(|_| method.calibrate);
     // Units that were not aligned have nothing to restore.
     let walks: Vec<(&Order, Way)> = orders
         .iter()
         .enumerate()
         .flat_map(|(index, order)| {
             let geodesic = &[Way::Geodesic][..];
-            let here = if index == 0 { geodesic } else { &settings.ways };
+            let here = if index == 0 { geodesic } else { &method.paths };
             here.iter().map(move |way| (order, *way))
         })
         .collect();
@@ -129,11 +181,11 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
             let mut progress = |done: usize, total: usize| {
                 bar.set_length(total as u64);
                 bar.set_position(done as u64);
-                if signals.received() == 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                signals.go_on()
             };
             let begun = Instant::now();
             let curves = ways.with(*way, &ends[0], &order.gaussian, |path| {
-                Curves::along(path, &mut predictor, examples, calibration, settings.measure, &mut progress)
+                Curves::along(path, &mut predictor, examples, calibration, method.measure(), &mut progress)
             })?;
             let Some(curves) = curves else {
                 bar.finish_and_clear();

@@ -56,15 +56,15 @@ pub(super) fn all(
         orders.push(order(file.display().to_string(), &permutations)?);
     }
     let spinner = printer.spinner();
-    for channel in &settings.channels {
+    for channel in &settings.method.channels {
         let name = name_of(channel)?;
         let mut watch = |Progress { solver, assignments, .. }: Progress| {
             spinner.set_message(format!("aligning by {name}: {solver}, {assignments} assignment problems"));
         };
         let search = align::Settings {
             channel: *channel,
-            solver: settings.solver,
-            seed: settings.measure.seed,
+            solver: settings.method.solver,
+            seed: settings.method.seed,
             ..align::Settings::default()
         };
         let found = align::pair(spec, fixed, moved, search, team, &mut watch);

@@ -14,6 +14,7 @@ use onebasin::measure::Curves;
 use onebasin::measure::Estimate;
 use onebasin::measure::Point;
 use onebasin::store::StoredPosterior;
+use serde::Deserialize;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -30,43 +31,44 @@ pub(super) struct Measured {
 }
 
 /// All of it.
-#[derive(Debug, Serialize)]
-pub(super) struct Report {
-    version: &'static str,
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    version: String,
     settings: BarrierSettings,
     solver: Solver,
     /// The data set, with the subsets that the training images are of.
     data: String,
     posteriors: Vec<PathBuf>,
-    alignments: Vec<Aligned>,
+    pub(super) alignments: Vec<Aligned>,
     pub(super) curves: Vec<Row>,
 }
 
 /// How the units of the second posterior were ordered.
-#[derive(Debug, Serialize)]
-struct Aligned {
-    curve: String,
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Aligned {
+    pub(super) curve: String,
     /// W2 between the posteriors.
-    distance: f64,
+    pub(super) distance: f64,
     /// How many swaps of units make the permutations.
-    transpositions: usize,
+    pub(super) transpositions: usize,
 }
 
 /// A curve.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) curve: String,
     /// None of the mixture.
     #[serde(rename = "path")]
-    way: Option<Way>,
+    pub(super) way: Option<Way>,
     pub(super) split: Split,
     images: usize,
     /// Draws at each point.
     samples: usize,
     /// None of what comes with another curve: the mixture, and what is calibrated.
+    #[serde(default)]
     pub(super) seconds: Option<f64>,
     /// What logits are divided by at each point, if it is calibrated.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     temperatures: Option<Vec<f64>>,
     #[serde(flatten)]
     pub(super) measured: Curve,
@@ -116,10 +118,10 @@ impl Report {
             transpositions: *transpositions,
         };
         Self {
-            version: env!("CARGO_PKG_VERSION"),
-            settings: settings.measure,
-            solver: settings.solver,
-            data: settings.dataset.clone().unwrap_or_else(|| stored[0].provenance.data.clone()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            settings: settings.method.measure(),
+            solver: settings.method.solver,
+            data: settings.method.dataset.clone().unwrap_or_else(|| stored[0].provenance.data.clone()),
             posteriors: sources.iter().map(|source| source.file.clone()).collect(),
             alignments: orders.iter().map(aligned).collect(),
             curves,

@@ -10,15 +10,18 @@ use onebasin_report::Table;
 
 impl Report {
     /// One line for each curve.
-    pub(super) fn table(&self) -> anyhow::Result<Table> {
-        let numbers = ["L(0)", "L(1)", "L(1/2)", "loss barrier", "error barrier, %", "seconds"];
+    pub(crate) fn table(&self) -> anyhow::Result<Table> {
+        let timed = self.curves.iter().any(|row| row.seconds.is_some());
+        let numbers = ["L(0)", "L(1)", "L(1/2)", "loss barrier", "error barrier, %"];
+        let numbers = numbers.into_iter().chain(timed.then_some("seconds"));
         let columns = [("curve", Left), ("images", Left)].into_iter();
         let mut table = Table::new(columns.chain(numbers.map(|title| (title, Right))));
         for Row { curve, split, seconds, measured, .. } in &self.curves {
             let points = &measured.points;
             let places = [0, points.len() - 1, points.len() / 2];
             let [from, to, middle] = places.map(|place| format!("{:.5}", points[place].loss.value));
-            table.push([
+            let seconds = seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}"));
+            let cells = [
                 curve.clone(),
                 name_of(split)?,
                 from,
@@ -26,8 +29,8 @@ impl Report {
                 middle,
                 rise(measured.loss.barrier, 1.0, 5),
                 rise(measured.error.barrier, 100.0, 2),
-                seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}")),
-            ]);
+            ];
+            table.push(cells.into_iter().chain(timed.then_some(seconds)));
         }
         Ok(table)
     }

@@ -92,9 +92,9 @@ impl<'a> Ways<'a> {
         arch: &'a Arch,
         threads: usize,
     ) -> anyhow::Result<Self> {
-        let kinds: Vec<Kind> = settings.ways.iter().filter_map(|way| way.source()).collect();
+        let kinds: Vec<Kind> = settings.method.paths.iter().filter_map(|way| way.source()).collect();
         let mut images = None;
-        if settings.calibrate || kinds.iter().any(|kind| *kind != Kind::Weights) {
+        if settings.method.calibrate || kinds.iter().any(|kind| *kind != Kind::Weights) {
             let training = images::config(&first.provenance)?.training(&settings.data)?;
             let examples = images::first(&training, IMAGES, &first.provenance)?;
             examples.check_fits(arch)?;
@@ -106,7 +106,7 @@ impl<'a> Ways<'a> {
                 _ if !kinds.contains(&kind) => continue,
                 (Kind::Moments, Some(images)) => Source::Moments(Moments::of(arch, images)?),
                 (Kind::Seen, Some(images)) => {
-                    Source::Seen(Box::new(Seen::new(arch, images, DRAWS, settings.measure.seed, threads)?))
+                    Source::Seen(Box::new(Seen::new(arch, images, DRAWS, settings.method.seed, threads)?))
                 }
                 _ => Source::Weights,
             };

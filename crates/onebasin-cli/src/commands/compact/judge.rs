@@ -8,6 +8,8 @@ use crate::commands::images;
 use crate::commands::members::Source;
 use crate::commands::members::file_of;
 use crate::commands::pool::Pool;
+use crate::commands::signals::Signals;
+use crate::commands::signals::Stopped;
 use anyhow::Context;
 use anyhow::bail;
 use indicatif::ProgressBar;
@@ -28,6 +30,25 @@ use onebasin::store::Provenance;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+/// Shows how far a prediction is, and whether it may go on.
+#[derive(Clone, Copy)]
+pub(super) struct Watch<'a> {
+    pub(super) bar: &'a ProgressBar,
+    pub(super) signals: &'a Signals,
+}
+
+impl<'a> Watch<'a> {
+    fn over(self, name: &str) -> impl FnMut(usize, usize) -> ControlFlow<()> + use<'a> {
+        self.bar.reset();
+        self.bar.set_message(format!("{name}: predicting"));
+        move |done, total| {
+            self.bar.set_length(total as u64);
+            self.bar.set_position(done as u64);
+            self.signals.go_on()
+        }
+    }
+}
+
 /// Predicts, and compares.
 pub(super) struct Judge<'a> {
     predictor: Predictor,
@@ -36,7 +57,7 @@ pub(super) struct Judge<'a> {
     reference: Option<Vec<f64>>,
     draws: usize,
     seed: u64,
-    spinner: &'a ProgressBar,
+    watch: Watch<'a>,
 }
 
 impl<'a> Judge<'a> {
@@ -46,7 +67,7 @@ impl<'a> Judge<'a> {
         arch: &Arch,
         settings: &Settings,
         threads: usize,
-        spinner: &'a ProgressBar,
+        watch: Watch<'a>,
     ) -> anyhow::Result<Self> {
         let method = &settings.method;
         let provenance = pool.files()[0].provenance();
@@ -55,7 +76,7 @@ impl<'a> Judge<'a> {
         examples.check_fits(arch)?;
         let predictor = Predictor::new(arch, provenance.likelihood, threads)?;
         let (draws, seed) = (method.draws, method.seed);
-        let mut judge = Self { predictor, examples, reference: None, draws, seed, spinner };
+        let mut judge = Self { predictor, examples, reference: None, draws, seed, watch };
         if let Some(path) = &method.reference {
             let file = file_of(path)?;
             judge.reference = Some(judge.of_another(&file, settings, threads)?);
@@ -73,13 +94,13 @@ impl<'a> Judge<'a> {
         }
         let mut predictor = Predictor::new(&Arch::new(provenance.arch)?, provenance.likelihood, threads)?;
         let count = if posterior.draws(usize::MAX) == usize::MAX { self.draws } else { usize::MAX };
-        let mut progress = progress("reference", self.spinner);
+        let mut progress = self.watch.over("reference");
         let mean = predictor.mean(&*posterior, &examples, count, self.seed, &mut progress)?;
-        Ok(mean.expect(NO_BREAK))
+        mean.ok_or_else(|| Stopped.into())
     }
 
     /// The predictions of the samples themselves, which are the reference unless there is another.
-    pub(super) fn samples(&mut self, pool: &Pool) -> Result<Row, Error> {
+    pub(super) fn samples(&mut self, pool: &Pool) -> anyhow::Result<Row> {
         let own = self.predict("samples", pool, usize::MAX)?;
         let row = self.row("samples", &own, pool.len())?;
         self.reference.get_or_insert(own);
@@ -87,7 +108,7 @@ impl<'a> Judge<'a> {
     }
 
     /// A Gaussian, and the network at its mean.
-    pub(super) fn gaussian(&mut self, name: &str, rank: usize, posterior: &Posterior) -> Result<Row, Error> {
+    pub(super) fn gaussian(&mut self, name: &str, rank: usize, posterior: &Posterior) -> anyhow::Result<Row> {
         let predicted = self.predict(&format!("{name}, rank {rank}"), posterior, self.draws)?;
         let mean = Posterior::Point(posterior.gaussian().mean().clone());
         let at_mean = self.predict(&format!("mean of {name}"), &mean, 1)?;
@@ -96,23 +117,23 @@ impl<'a> Judge<'a> {
     }
 
     /// The mean and a sample, pruned as the standard deviations say.
-    pub(super) fn pruning(&mut self, gaussian: &Gaussian, sample: &Params) -> Result<Vec<Curve>, Error> {
+    pub(super) fn pruning(&mut self, gaussian: &Gaussian, sample: &Params) -> anyhow::Result<Vec<Curve>> {
         let mut curves = Vec::new();
         for (network, point) in [("mean", gaussian.mean()), ("sample", sample)] {
             for by in [KeptBy::SmallestStd, KeptBy::LargestSignal] {
                 let order = prune::order(gaussian, by);
-                let mut progress = progress("pruning", self.spinner);
+                let mut progress = self.watch.over("pruned networks");
                 let points = prune::curve(&mut self.predictor, point, &order, &self.examples, &mut progress)?;
-                curves.push(Curve { network, by, points: points.expect(NO_BREAK) });
+                curves.push(Curve { network: network.to_owned(), by, points: points.ok_or(Stopped)? });
             }
         }
         Ok(curves)
     }
 
-    fn predict(&mut self, name: &str, posterior: &dyn Draws, count: usize) -> Result<Vec<f64>, Error> {
-        let mut progress = progress(name, self.spinner);
+    fn predict(&mut self, name: &str, posterior: &dyn Draws, count: usize) -> anyhow::Result<Vec<f64>> {
+        let mut progress = self.watch.over(name);
         let mean = self.predictor.mean(posterior, &self.examples, count, self.seed, &mut progress)?;
-        Ok(mean.expect(NO_BREAK))
+        mean.ok_or_else(|| Stopped.into())
     }
 
     fn row(&self, name: &str, predicted: &[f64], samples: usize) -> Result<Row, Error> {
@@ -129,19 +150,9 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Shows how far a prediction is.
-fn progress(name: &str, spinner: &ProgressBar) -> impl FnMut(usize, usize) -> ControlFlow<()> {
-    move |done, total| {
-        spinner.set_message(format!("{name}: predicting, {} %", 100 * done / total.max(1)));
-        ControlFlow::Continue(())
-    }
-}
-
 /// The test images of the data that a posterior was trained on, from the first on.
 fn test(provenance: &Provenance, data: &Path, most: Option<usize>) -> anyhow::Result<Examples> {
     let test = images::config(provenance)?.test(data, &provenance.standardisation)?;
     let Some(most) = most else { return Ok(test) };
     Ok(images::first(&test, most, provenance)?)
 }
-
-const NO_BREAK: &str = "nobody breaks off";

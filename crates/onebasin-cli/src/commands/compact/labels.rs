@@ -12,6 +12,7 @@ use onebasin::kernels::Team;
 use onebasin::posterior::Draws;
 use onebasin::symmetry::Permutations;
 use onebasin::symmetry::Spec;
+use serde::Deserialize;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -23,7 +24,7 @@ pub(super) struct Labels {
 }
 
 /// What is known of them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Summary {
     /// How many samples have other labels than before.
     changed: usize,
@@ -31,6 +32,7 @@ pub(super) struct Summary {
     mean_transpositions: f64,
     /// The objective before and after each round, if something was sought.
     history: Vec<f64>,
+    #[serde(default)]
     seconds: f64,
 }
 

@@ -1,5 +1,6 @@
 //! `onebasin compact`: puts one Gaussian in the place of samples, and measures what that costs.
 
+mod figures;
 mod judge;
 mod labels;
 mod report;
@@ -10,11 +11,14 @@ use crate::commands::folder::Kind;
 use crate::commands::members;
 use crate::commands::members::Source;
 use crate::commands::pool::Pool;
+use crate::commands::signals::Signals;
+use crate::commands::signals::Stopped;
 use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
 use anyhow::bail;
 use judge::Judge;
+use judge::Watch;
 use labels::Labels;
 use onebasin::align::Balanced;
 use onebasin::align::Relabelled;
@@ -34,11 +38,12 @@ use onebasin::store::StoredPosterior;
 use onebasin::symmetry::Scales;
 use onebasin::symmetry::Spec;
 use report::Compact;
-use report::Report;
 use serde::Deserialize;
 use serde::Serialize;
 use std::path::Path;
 use std::path::PathBuf;
+
+pub(crate) use report::Report;
 
 /// Fewer samples in a chain say nothing about how well it mixes.
 const LEAST_SAMPLES: usize = onebasin::infer::diagnostics::MIN_SAMPLES_ESS;
@@ -66,7 +71,8 @@ pub(crate) struct Settings {
 }
 
 /// What decides the result, together with the samples.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Method {
     /// What samples are aligned with before a Gaussian is fitted.
     pub(crate) to: Vec<To>,
@@ -118,9 +124,26 @@ impl To {
     }
 }
 
+impl Default for Method {
+    fn default() -> Self {
+        Self {
+            to: To::ALL.to_vec(),
+            ranks: vec![0, 20],
+            reference: None,
+            balance: false,
+            solver: Solver::default(),
+            samples: None,
+            images: None,
+            draws: 100,
+            seed: 0,
+            prune: false,
+        }
+    }
+}
+
 impl Method {
     /// Refuses what makes no sense.
-    fn check(&self) -> anyhow::Result<()> {
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
         let numbers = [("--samples", self.samples), ("--images", self.images), ("--draws", Some(self.draws))];
         for (what, number) in numbers {
             if number == Some(0) {
@@ -173,7 +196,17 @@ fn is_own(name: &str) -> bool {
 }
 
 /// Fits, measures, and writes.
-pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(settings: &Settings, signals: &Signals, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    match compact(settings, signals, printer) {
+        Err(error) if error.is::<Stopped>() => {
+            printer.say(&error.to_string());
+            Ok(ExitStatus::Signal(signals.received()))
+        }
+        status => status,
+    }
+}
+
+fn compact(settings: &Settings, signals: &Signals, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let method = &settings.method;
     method.check()?;
     let team = Team::new(threads(settings.threads)?)?;
@@ -184,8 +217,8 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     let arch = Arch::new(first.arch.clone())?;
     let spec = Spec::of(&arch);
     let scales = if method.balance { Some(Scales::of(&arch)?) } else { None };
-    let spinner = printer.spinner();
-    let mut judge = Judge::new(&sources[0], &pool, &arch, settings, team.threads(), &spinner)?;
+    let bar = printer.steps();
+    let mut judge = Judge::new(&sources[0], &pool, &arch, settings, team.threads(), Watch { bar: &bar, signals })?;
     let mut report = Report::new(method.clone(), &pool, judge.samples(&pool)?);
     printer.say(&format!("{} samples of {} files", pool.len(), sources.len()));
 
@@ -196,9 +229,12 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     };
     let mut gaussians = Vec::new();
     for to in &method.to {
-        let labels = Labels::find(*to, &spec, source, method, &team, &spinner)?;
+        if signals.go_on().is_break() {
+            return Err(Stopped.into());
+        }
+        let labels = Labels::find(*to, &spec, source, method, &team, &bar)?;
         let labelled = Relabelled::new(source, &spec, &labels.permutations)?;
-        spinner.set_message(format!("{}: fitting", to.name()));
+        bar.set_message(format!("{}: fitting", to.name()));
         let fit = Fit::new(&labelled, method.ranks.iter().copied().max().unwrap_or(0), &team)?;
         let diagonal = fit.posterior(0)?.gaussian().into_owned();
         let provenance = method.provenance(*to, first, &sources);
@@ -210,14 +246,14 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         let pruning = if method.prune { Some(judge.pruning(&diagonal, &last(&labelled)?)?) } else { None };
         let chains = pool.chains().filter(|chains| pool.len() / chains >= LEAST_SAMPLES);
         report.labels.push(Compact {
-            name: to.name(),
+            name: to.name().to_owned(),
             labels: labels.summary,
             mixing: chains.map(|chains| Mixing::of(&labelled, chains)).transpose()?,
             pruning,
             widths: Widths::of(diagonal.std()),
         });
     }
-    spinner.finish_and_clear();
+    bar.finish_and_clear();
 
     // All that can be wrong with the input has been found by now.
     folder.begin()?;

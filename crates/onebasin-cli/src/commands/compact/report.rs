@@ -11,14 +11,15 @@ use onebasin::measure::Widths;
 use onebasin::measure::prune::KeptBy;
 use onebasin::measure::prune::Pruned;
 use onebasin::posterior::Draws;
+use serde::Deserialize;
 use serde::Serialize;
 
 /// All of it.
-#[derive(Debug, Serialize)]
-pub(super) struct Report {
-    version: &'static str,
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    version: String,
     settings: Method,
-    samples: usize,
+    pub(super) samples: usize,
     /// If all are of one length.
     chains: Option<usize>,
     parameters: usize,
@@ -28,7 +29,7 @@ pub(super) struct Report {
 }
 
 /// What one posterior predicts.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) name: String,
     /// Of a Gaussian; 0 is a diagonal one.
@@ -45,9 +46,9 @@ pub(super) struct Row {
 }
 
 /// Samples with some labels, and the diagonal Gaussian fitted to them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Compact {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) labels: Summary,
     /// If there are chains of enough samples.
     pub(super) mixing: Option<Mixing>,
@@ -56,10 +57,10 @@ pub(super) struct Compact {
 }
 
 /// A network pruned more and more.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Curve {
     /// The mean, or the last sample.
-    pub(super) network: &'static str,
+    pub(super) network: String,
     pub(super) by: KeptBy,
     pub(super) points: Vec<Pruned>,
 }
@@ -67,7 +68,7 @@ pub(super) struct Curve {
 impl Report {
     pub(super) fn new(settings: Method, pool: &Pool, samples: Row) -> Self {
         Self {
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             settings,
             samples: pool.len(),
             chains: pool.chains(),

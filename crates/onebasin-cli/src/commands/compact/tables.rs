@@ -10,14 +10,22 @@ use onebasin_report::Alignment::Right;
 use onebasin_report::Table;
 
 impl Report {
-    /// What all predict, then how well chains mix, then what is left of pruned networks, with a blank line between them.
+    /// All tables, with a blank line between them.
     pub(super) fn text(&self) -> String {
-        let mut tables = vec![rows(&self.rows)];
+        self.tables().iter().map(|(_, table)| table.text()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What all predict, then how well chains mix, then what is left of pruned networks; with captions.
+    pub(crate) fn tables(&self) -> Vec<(String, Table)> {
+        let mut tables = vec![("What one Gaussian predicts in the place of the samples".to_owned(), rows(&self.rows))];
         if self.labels.iter().any(|labels| labels.mixing.is_some()) {
-            tables.push(mixing(&self.labels));
+            tables.push(("How well chains agree on weights".to_owned(), mixing(&self.labels)));
         }
-        tables.extend(self.labels.iter().filter_map(|labels| Some(pruning(labels.name, labels.pruning.as_ref()?))));
-        tables.iter().map(Table::text).collect::<Vec<_>>().join("\n")
+        tables.extend(self.labels.iter().filter_map(|labels| {
+            let pruned = pruning(&labels.name, labels.pruning.as_ref()?);
+            Some((format!("Accuracy of pruned networks, {}", labels.name), pruned))
+        }));
+        tables
     }
 }
 
@@ -49,7 +57,7 @@ fn mixing(labels: &[Compact]) -> Table {
         if let Some(mixing) = mixing {
             let rhats = [mixing.max_rhat, mixing.median_rhat].map(|rhat| format!("{rhat:.4}"));
             let sizes = [mixing.min_ess, mixing.median_ess].map(|size| format!("{size:.1}"));
-            table.push(std::iter::once((*name).to_owned()).chain(rhats).chain(sizes));
+            table.push(std::iter::once(name.clone()).chain(rhats).chain(sizes));
         }
     }
     table

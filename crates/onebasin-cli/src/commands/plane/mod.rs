@@ -1,5 +1,6 @@
 //! `onebasin plane`: loss, error and log posterior around two posteriors and the second one aligned.
 
+mod figures;
 mod report;
 mod text;
 
@@ -33,10 +34,12 @@ use onebasin::posterior::Predictor;
 use onebasin::symmetry::Permutations;
 use onebasin::symmetry::Spec;
 use report::Measured;
-use report::Report;
-use std::ops::ControlFlow;
+use serde::Deserialize;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
+
+pub(crate) use report::Report;
 
 /// All points of all planes.
 const POINTS: &str = "plane.csv";
@@ -53,14 +56,10 @@ pub(crate) struct Settings {
     pub(crate) output: Option<PathBuf>,
     /// The folder of the data sets.
     pub(crate) data: PathBuf,
-    /// Which images.
-    pub(crate) splits: Vec<Split>,
-    /// At most so many training images.
-    pub(crate) images: usize,
-    /// How the units of the second posterior are ordered to be the third.
-    pub(crate) order: Order,
-    /// How the plane is measured.
-    pub(crate) measure: PlaneSettings,
+    /// Permutations that are known: a file of `onebasin align`.
+    pub(crate) alignment: Option<PathBuf>,
+    /// What is measured.
+    pub(crate) method: Method,
     /// `None` for one per core.
     pub(crate) threads: Option<usize>,
     /// Whether earlier measures may be replaced.
@@ -69,24 +68,73 @@ pub(crate) struct Settings {
     pub(crate) json: bool,
 }
 
-/// How units are ordered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// As a file of `onebasin align` says.
-    Known(PathBuf),
-    /// As is found now.
-    Sought { channel: Channel, solver: Solver },
+/// What is measured, as an experiment asks for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Method {
+    /// `None` for what the first posterior was trained on.
+    pub(crate) dataset: Option<String>,
+    /// Which images.
+    pub(crate) splits: Vec<Split>,
+    /// At most so many training images.
+    pub(crate) images: usize,
+    /// At most so many test images; `None` for all.
+    pub(crate) test_images: Option<usize>,
+    /// The criterion by which the units of the second posterior are ordered to be the third.
+    pub(crate) channel: Channel,
+    /// How that order is sought.
+    pub(crate) solver: Solver,
+    /// Points along each axis.
+    pub(crate) points: usize,
+    /// How far the grid goes beyond the three, as a part of the longer side of the rectangle around them.
+    pub(crate) margin: f64,
+    /// Draws for the predictive distribution at each point.
+    pub(crate) samples: usize,
+    /// Of draws and the search for permutations.
+    pub(crate) seed: u64,
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        let PlaneSettings { points, margin, samples, seed } = PlaneSettings::default();
+        Self {
+            dataset: None,
+            splits: vec![Split::Train, Split::Test],
+            images: 10_000,
+            test_images: None,
+            channel: Channel::default(),
+            solver: Solver::default(),
+            points,
+            margin,
+            samples,
+            seed,
+        }
+    }
+}
+
+impl Method {
+    /// How the plane is measured.
+    fn measure(&self) -> PlaneSettings {
+        let Self { points, margin, samples, seed, .. } = *self;
+        PlaneSettings { points, margin, samples, seed }
+    }
+
+    /// Refuses what cannot be measured.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.images == 0 || self.test_images == Some(0) {
+            return Err(Error::Zero { what: "the number of images".to_owned() });
+        }
+        self.measure().check()
+    }
 }
 
 /// Aligns, measures, writes and prints.
-pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let signals = Signals::listen()?;
-    settings.measure.check()?;
+pub(crate) fn run(settings: &Settings, signals: &Signals, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let method = &settings.method;
+    method.check()?;
     let threads = threads(settings.threads)?;
-    for (what, count) in [("--images", settings.images), ("the number of threads", threads)] {
-        if count == 0 {
-            return Err(Error::Zero { what: what.to_owned() }.into());
-        }
+    if threads == 0 {
+        return Err(Error::Zero { what: "the number of threads".to_owned() }.into());
     }
     let sources = members::find(&settings.posteriors, settings.output.as_deref())?;
     let look = |output: &PathBuf| Folder::look(&KIND, output, settings.force);
@@ -95,11 +143,18 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
     pairs::check(&sources, &stored)?;
     let first = &stored[0];
     let arch = Arch::new(first.provenance.arch.clone())?;
-    let wanted = Wanted { data: &settings.data, dataset: None, splits: &settings.splits, images: settings.images };
+    let wanted = Wanted {
+        data: &settings.data,
+        dataset: method.dataset.as_deref(),
+        splits: &method.splits,
+        images: method.images,
+        test_images: method.test_images,
+    };
     let of_first = || sources[0].file.display().to_string();
     let parts = wanted.parts(first, &arch).with_context(of_first)?;
     let config = images::config(&first.provenance).with_context(of_first)?;
-    let density = if settings.splits.contains(&Split::Train) {
+    // The posterior knows nothing of other data.
+    let density = if method.splits.contains(&Split::Train) && method.dataset.is_none() {
         let images = config.training(&settings.data)?.len();
         Some(Density { arch: &arch, prior: config.prior, temperature: config.temperature, images })
     } else {
@@ -123,11 +178,11 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         let mut progress = |done: usize, total: usize| {
             bar.set_length(total as u64);
             bar.set_position(done as u64);
-            if signals.received() == 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            signals.go_on()
         };
         let density = density.filter(|_| *split == Split::Train);
         let begun = Instant::now();
-        let plane = Plane::through(&triangle, &mut predictor, examples, settings.measure, density, &mut progress)?;
+        let plane = Plane::through(&triangle, &mut predictor, examples, method.measure(), density, &mut progress)?;
         let Some(plane) = plane else {
             bar.finish_and_clear();
             printer.say("stopped; nothing was written");
@@ -160,17 +215,15 @@ fn permutations(
     team: &Team,
     printer: &Printer,
 ) -> anyhow::Result<Permutations> {
-    match &settings.order {
-        Order::Known(file) => pairs::permutations(file, sources, spec).with_context(|| file.display().to_string()),
-        Order::Sought { channel, solver } => {
-            let seed = settings.measure.seed;
-            let search = align::Settings { channel: *channel, solver: *solver, seed, ..align::Settings::default() };
-            let spinner = printer.spinner();
-            spinner.set_message("aligning");
-            let found = align::pair(spec, fixed, moved, search, team, &mut |_| ());
-            spinner.finish_and_clear();
-            let said = || format!("cannot align {} with {}", sources[1].file.display(), sources[0].file.display());
-            Ok(found.with_context(said)?.permutations)
-        }
+    if let Some(file) = &settings.alignment {
+        return pairs::permutations(file, sources, spec).with_context(|| file.display().to_string());
     }
+    let Method { channel, solver, seed, .. } = settings.method;
+    let spinner = printer.spinner();
+    spinner.set_message("aligning");
+    let search = align::Settings { channel, solver, seed, ..align::Settings::default() };
+    let found = align::pair(spec, fixed, moved, search, team, &mut |_| ());
+    spinner.finish_and_clear();
+    let said = || format!("cannot align {} with {}", sources[1].file.display(), sources[0].file.display());
+    Ok(found.with_context(said)?.permutations)
 }

@@ -1,6 +1,5 @@
 //! What was measured, as JSON and as comma-separated values.
 
-use super::Order;
 use super::Settings;
 use crate::commands::members::Source;
 use crate::commands::name_of;
@@ -11,6 +10,7 @@ use onebasin::measure::PlanePoint;
 use onebasin::measure::PlaneSettings;
 use onebasin::store::StoredPosterior;
 use onebasin::symmetry::Permutations;
+use serde::Deserialize;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ use std::path::PathBuf;
 pub(super) const CORNERS: [&str; 3] = ["A", "B", "B aligned"];
 
 /// All of it.
-#[derive(Debug, Serialize)]
-pub(super) struct Report {
-    version: &'static str,
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    version: String,
     settings: PlaneSettings,
     /// The data set, with the subsets that the training images are of.
     data: String,
@@ -35,9 +35,10 @@ pub(super) struct Report {
 }
 
 /// On the images of one kind.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Measured {
     pub(super) split: Split,
+    #[serde(default)]
     pub(super) seconds: f64,
     #[serde(flatten)]
     pub(super) plane: Plane,
@@ -52,13 +53,13 @@ impl Report {
         planes: Vec<Measured>,
     ) -> anyhow::Result<Self> {
         Ok(Self {
-            version: env!("CARGO_PKG_VERSION"),
-            settings: settings.measure,
-            data: stored[0].provenance.data.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            settings: settings.method.measure(),
+            data: settings.method.dataset.clone().unwrap_or_else(|| stored[0].provenance.data.clone()),
             posteriors: sources.iter().map(|source| source.file.clone()).collect(),
-            alignment: match &settings.order {
-                Order::Known(file) => file.display().to_string(),
-                Order::Sought { channel, .. } => name_of(channel)?,
+            alignment: match &settings.alignment {
+                Some(file) => file.display().to_string(),
+                None => name_of(&settings.method.channel)?,
             },
             transpositions: permutations.transpositions(),
             planes,

@@ -16,7 +16,8 @@ const SHADES: &[u8] = b" .:-=+*#%@";
 const MARKS: [char; 3] = ['A', 'B', 'P'];
 
 impl Report {
-    pub(super) fn text(&self) -> anyhow::Result<String> {
+    /// The three posteriors.
+    pub(crate) fn table(&self) -> anyhow::Result<Table> {
         let numbers = ["x", "y", "loss", "error, %", "predictive loss", "error, %", "log posterior"];
         let columns = [("images", Left), ("posterior", Left)].into_iter();
         let mut table = Table::new(columns.chain(numbers.map(|title| (title, Right))));
@@ -36,7 +37,12 @@ impl Report {
                 ]);
             }
         }
-        let mut text = table.text();
+        Ok(table)
+    }
+
+    /// The three posteriors, and a map of the loss.
+    pub(super) fn text(&self) -> anyhow::Result<String> {
+        let mut text = self.table()?.text();
         // Of the test images, if they are there.
         if let Some(Measured { split, plane, .. }) = self.planes.last() {
             let (map, [low, high]) = map(plane);

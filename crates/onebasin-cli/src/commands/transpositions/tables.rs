@@ -13,23 +13,25 @@ use onebasin_report::Table;
 const PAIR: [&str; 7] =
     ["transpositions", "distance", "aligned", "test loss barrier", "aligned", "test error barrier, %", "aligned"];
 
-/// One for each experiment that there is.
-pub(super) fn text(found: &Transpositions) -> String {
+/// What the numbers are to be compared with.
+pub(crate) fn summary(found: &Transpositions) -> String {
     let (units, unrelated) = (found.units, found.unrelated);
-    let mut parts = vec![format!(
-        "{units} units; {unrelated:.1} transpositions where nothing is in common. Means over the runs.\n"
-    )];
-    let mut part = |title: &str, table: &Table| parts.push(format!("{title}\n{}", table.text()));
+    format!("{units} units; {unrelated:.1} transpositions where nothing is in common. Means over the runs.")
+}
+
+/// One for each experiment that there is, with its caption.
+pub(crate) fn tables(found: &Transpositions) -> Vec<(&'static str, Table)> {
+    let mut tables = Vec::new();
     if !found.starts.is_empty() {
-        part("After training, from starts that were permuted copies", &starts(found));
+        tables.push(("After training, from starts that were permuted copies", starts(found)));
     }
     if !found.line.is_empty() {
-        part("On the line between two networks with nothing in common", &line(&found.line));
+        tables.push(("On the line between two networks with nothing in common", line(&found.line)));
     }
     if !found.dynamics.is_empty() {
-        part("Two networks with nothing in common, in training", &dynamics(&found.dynamics));
+        tables.push(("Two networks with nothing in common, in training", dynamics(&found.dynamics)));
     }
-    parts.join("\n")
+    tables
 }
 
 /// With the correlations below.
@@ -88,7 +90,7 @@ fn pair(rows: &[&Pair]) -> [String; PAIR.len()] {
 }
 
 /// The rows of each key, keys in the order in which they come first.
-fn by<T, K: PartialEq>(rows: &[T], key: impl Fn(&T) -> K) -> Vec<Vec<&T>> {
+pub(super) fn by<T, K: PartialEq>(rows: &[T], key: impl Fn(&T) -> K) -> Vec<Vec<&T>> {
     let mut groups: Vec<Vec<&T>> = Vec::new();
     for row in rows {
         match groups.iter_mut().find(|group| key(group[0]) == key(row)) {
@@ -99,6 +101,6 @@ fn by<T, K: PartialEq>(rows: &[T], key: impl Fn(&T) -> K) -> Vec<Vec<&T>> {
     groups
 }
 
-fn mean<T>(rows: &[&T], of: impl Fn(&T) -> f64) -> f64 {
+pub(super) fn mean<T>(rows: &[&T], of: impl Fn(&T) -> f64) -> f64 {
     rows.iter().map(|row| of(row)).sum::<f64>() / rows.len() as f64
 }

@@ -1,0 +1,63 @@
+//! Mistakes are named, with what to do, and leave no trace.
+
+use crate::harness::Place;
+use std::fs;
+
+#[test]
+fn mistakes_are_named_and_leave_no_trace() {
+    let place = Place::new();
+    for (setting, messages) in [
+        ("barrier.point=5", &["small.toml", "unknown field `point`", "did you mean `points`?"][..]),
+        ("barier.points=5", &["unknown field `barier`", "did you mean `barrier`?"]),
+        ("train.infer.optimise.epoch=5", &["small.toml, [train]", "unknown field `epoch`", "did you mean `epochs`?"]),
+        ("barrier.points=4", &["small.toml, [barrier]", "odd"]),
+        ("barrier.images=0", &["small.toml, [barrier]", "images"]),
+        ("plane.points=1", &["small.toml, [plane]", "points"]),
+        ("train.seed=3", &["[train]", "`seeds` of the experiment"]),
+        ("seeds=[1]", &["[align]", "at least two seeds"]),
+        ("sweep=3", &["table of lists"]),
+        ("sweep.train.prior.variance=3", &["`sweep.train.prior.variance` is not a list"]),
+        ("sweep.train.prior.variance=[]", &["`sweep.train.prior.variance` is not a list"]),
+        ("sweep.train.prior.variance=[1.0,1.0]", &["twice"]),
+        ("sweep.train.prior.varance=[1.0]", &["did you mean `variance`?"]),
+        ("train.data.name=mnits", &["mnits"]),
+    ] {
+        let said = place.refused(&format!("run small.toml -o out --set {setting}"));
+        for message in messages {
+            assert!(said.contains(message), "{setting}: {said}");
+        }
+        assert!(!place.path("out").exists(), "{setting}");
+    }
+    let said = place.refused("run nowhere.toml");
+    assert!(said.contains("cannot read the configuration nowhere.toml"), "{said}");
+    let said = place.refused("run small.toml -o out --threads 0");
+    assert!(said.contains("threads"), "{said}");
+}
+
+#[test]
+fn folders_of_others_are_left_alone() {
+    let place = Place::new();
+    fs::create_dir(place.path("out")).unwrap();
+    fs::write(place.path("out/precious"), "precious").unwrap();
+    let said = place.refused("run small.toml -o out");
+    assert!(said.contains("out is not empty, and not the folder of an experiment"), "{said}");
+    assert_eq!(place.files("out").len(), 1);
+    let said = place.refused("report out");
+    assert!(said.contains("out has no measures.json"), "{said}");
+}
+
+#[test]
+fn results_that_somebody_has_changed_are_an_error_that_names_them() {
+    let place = Place::new();
+    place.onebasin("run small.toml -o out");
+    let text = place.text("out/measures.json");
+    for (damaged, message) in [
+        (text[..text.len() / 2].to_owned(), "measures.json"),
+        (text.replace("\"curves\"", "\"curve\""), "barrier/0-1"),
+        (text.replace("\"barrier/0-1\"", "\"surprise\""), "surprise"),
+    ] {
+        fs::write(place.path("out/measures.json"), damaged).unwrap();
+        let said = place.refused("report out");
+        assert!(said.contains(message), "{said}");
+    }
+}

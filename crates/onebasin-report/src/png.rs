@@ -9,7 +9,7 @@ use resvg::usvg::Tree;
 use resvg::usvg::fontdb::Database;
 use std::sync::Arc;
 
-/// Latin, Greek and some signs of DejaVu Sans; `font/README.md` says how they were chosen.
+/// Latin, Greek and some signs; `font/README.md` says of which font, and how they were chosen.
 const FONT: &[u8] = include_bytes!("font/DejaVuSans-subset.ttf");
 
 /// Why there is no picture.

@@ -1,5 +1,7 @@
 //! Opens a page in a real browser, on a phone and on a desk, light and dark, and does there what a reader does.
 
+#![allow(clippy::format_push_string, reason = "as in the crate")]
+
 #[path = "sample/mod.rs"]
 mod sample;
 

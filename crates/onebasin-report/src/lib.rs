@@ -1,7 +1,11 @@
 //! Turns results into text, figures and pages that people and other programs read; measures and prints nothing.
 
 #![forbid(unsafe_code)]
-#![allow(clippy::format_push_string, clippy::format_collect, reason = "pages are small, and `write!` cannot fail here but asks")]
+#![allow(
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "pages are small, and `write!` cannot fail here but asks"
+)]
 
 mod escape;
 mod ticks;

@@ -11,8 +11,8 @@ pub enum Scale {
     Log,
 }
 
-/// Beyond it differences would overflow, so what is larger counts as infinite.
-const LARGEST: f64 = 1e300;
+/// What is larger counts as infinite, so that axes can reach beyond it without an overflow.
+const LARGEST: f64 = 1e150;
 /// Numbers whose relative difference is smaller count as equal: rounding would decide about their picture.
 const FLAT: f64 = 1e-9;
 

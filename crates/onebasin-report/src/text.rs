@@ -92,8 +92,8 @@ fn map(heat: &Heat, columns: usize, rows: usize) -> String {
     let mut legend = String::new();
     for (index, place) in heat.places.iter().enumerate() {
         if let (Some(right), Some(up)) = (x.part(place.x), y.part(place.y)) {
-            let [column, row] = [right * (columns - 1) as f64, (1.0 - up) * (rows - 1) as f64];
-            cells[row.round() as usize][column.round() as usize] = letter(index).to_ascii_uppercase();
+            let cell = |part: f64, count: usize| ((part * count as f64) as usize).min(count - 1);
+            cells[cell(1.0 - up, rows)][cell(right, columns)] = letter(index).to_ascii_uppercase();
             legend += &format!("  {} {}\n", letter(index).to_ascii_uppercase(), place.name);
         }
     }

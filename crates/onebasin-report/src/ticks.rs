@@ -92,7 +92,7 @@ fn logarithmic(low: f64, high: f64, most: usize) -> Vec<Tick> {
     }
     let stride = decades.len().div_ceil(most.max(1)) as i32;
     let labelled = |mantissa: i64, exponent: i32| {
-        if round.len() <= most {
+        if round.len() <= most + 1 {
             [1, 2, 5].contains(&mantissa)
         } else {
             mantissa == 1 && exponent.rem_euclid(stride) == 0

@@ -15,7 +15,7 @@
   }
 
   // Five digits are more than can be seen, and fewer than confuse.
-  const number = (text) => String(Number(Number(text).toPrecision(5))).replace("-", "−");
+  const number = (text, digits = 5) => String(Number(Number(text).toPrecision(digits))).replace("-", "−");
 
   // Where on an axis a number lies, in units of the drawing; NaN or infinite if nowhere.
   function place(axis, text) {
@@ -32,7 +32,7 @@
         const [x, y, value] = item.value === null ? line.slice(2) : line;
         const say = [series.label, `${item.x.label}: ${number(x)}`];
         if (item.value !== null) say.push(`${item.y.label}: ${number(y)}`, `${item.value}: ${number(value)}`);
-        else say.push(`${item.y.label}: ${number(y)}${value === "" ? "" : ` ± ${number(value)}`}`);
+        else say.push(`${item.y.label}: ${number(y)}${value === "" ? "" : ` ± ${number(value, 3)}`}`);
         return { series: index, x: place(item.x, x), y: place(item.y, y), say: say.filter(Boolean).join("\n") };
       }),
     );

@@ -55,7 +55,7 @@ pub(super) fn draw(canvas: &mut Canvas, frame: &Frame, x: &Axis, y: &Axis) {
     for tick in ticks_of(&frame.x) {
         let at = area.left + frame.x.clamped(tick.value) * area.width;
         if tick.label.is_empty() {
-            small += &format!("M{} {}v-4", px(at), px(bottom));
+            small += &format!("M{} {}v3", px(at), px(bottom));
         } else {
             grid += &format!("M{} {}V{}", px(at), px(area.top), px(bottom));
             small += &format!("M{} {}v5", px(at), px(bottom));
@@ -65,7 +65,7 @@ pub(super) fn draw(canvas: &mut Canvas, frame: &Frame, x: &Axis, y: &Axis) {
     for tick in ticks_of(&frame.y) {
         let at = frame.height_of(frame.y.clamped(tick.value));
         if tick.label.is_empty() {
-            small += &format!("M{} {}h4", px(area.left), px(at));
+            small += &format!("M{} {}h-3", px(area.left), px(at));
         } else {
             grid += &format!("M{} {}H{}", px(area.left), px(at), px(right));
             small += &format!("M{} {}h-5", px(area.left), px(at));

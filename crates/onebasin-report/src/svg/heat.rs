@@ -112,7 +112,7 @@ fn bar(canvas: &mut Canvas, frame: &Frame, value: &Range, axis: &Axis) {
         let d = format!("M{} {high}h{BAR}V{low}h-{BAR}z", px(left));
         canvas.path(&format!("fill=\"{}\"", colour(level)), &d);
     }
-    canvas.raw("</g>\n");
+    canvas.raw("</g>\n<g class=\"axes\">\n");
     let mut marks = String::new();
     for tick in axes::ticks_of(value).iter().filter(|tick| !tick.label.is_empty()) {
         let y = frame.height_of(value.clamped(tick.value));
@@ -121,6 +121,7 @@ fn bar(canvas: &mut Canvas, frame: &Frame, value: &Range, axis: &Axis) {
     }
     canvas.path("fill=\"none\" stroke=\"currentColor\" stroke-opacity=\".7\"", &marks);
     canvas.upright([WIDTH - 8.0, area.top + 0.5 * area.height], &axis.label);
+    canvas.raw("</g>\n");
 }
 
 /// Dots with names: right of the dot, or left where the plot ends, and shifted until they do not cover each other.

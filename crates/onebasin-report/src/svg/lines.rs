@@ -14,6 +14,8 @@ use crate::svg::style::Style;
 use crate::svg::style::styles;
 
 const HEIGHT: f64 = 258.0;
+/// Points that are nearer to each other are one.
+const SMALLEST: f64 = 0.2;
 
 pub(super) fn draw(lines: &Lines) -> Drawing {
     let frame = frame(lines);
@@ -110,16 +112,14 @@ fn band(points: &[Shown]) -> String {
     polyline(upper.chain(lower)) + "z"
 }
 
-/// A line through points, of which those that would be drawn at the place of the one before are left out.
+/// A line through points, of which those that nobody could tell from the one before are left out.
 fn polyline(points: impl Iterator<Item = [f64; 2]>) -> String {
     let mut out = String::new();
-    let mut last = String::new();
+    let mut last = [f64::INFINITY; 2];
     for [x, y] in points {
-        let next = format!("{} {}", px(x), px(y));
-        if next != last {
-            out.push(if out.is_empty() { 'M' } else { 'L' });
-            out += &next;
-            last = next;
+        if (x - last[0]).abs().max((y - last[1]).abs()) >= SMALLEST {
+            out += &format!("{}{} {}", if out.is_empty() { 'M' } else { 'L' }, px(x), px(y));
+            last = [x, y];
         }
     }
     out

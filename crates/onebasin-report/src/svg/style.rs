@@ -1,6 +1,7 @@
 //! Colours, dashes and markers: which curve looks how.
 
 use crate::figure::Lines;
+use crate::figure::Series;
 use crate::figure::distinct;
 use crate::svg::canvas::Canvas;
 use crate::svg::canvas::px;
@@ -13,8 +14,8 @@ const GREY: &str = "#737373";
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#e69f00", "#56b4e9", "#882255", "#80802b"];
 /// Of the groups: the first one is drawn through.
 const DASHES: [&str; 4] = ["", "5 3", "1.5 2.5", "8 2.5 1.5 2.5"];
-/// Of references, so that none is drawn through.
-const REFERENCE_DASHES: [&str; 3] = ["7 4", "2 3", "9 3 2 3"];
+/// Of references, one after the other: none is drawn through.
+const REFERENCE_DASHES: [&str; 3] = ["8 3.5", "2 3", "9 3 2 3"];
 /// Round a point at the origin: circle, square, triangle, diamond.
 const MARKERS: [&str; 4] = [
     "m-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0z",
@@ -39,14 +40,15 @@ const CLASSES: [&str; 8] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
 /// The look of each curve: a colour for each name, a dash for each group.
 pub(crate) fn styles(lines: &Lines) -> Vec<Style> {
     let names = distinct(lines.series.iter().filter(|series| !series.reference).map(|series| series.name.as_str()));
-    let references = distinct(lines.series.iter().filter(|series| series.reference).map(|series| series.name.as_str()));
     let groups = distinct(lines.series.iter().filter(|series| !series.reference).map(|series| series.group.as_str()));
     let index = |names: &[&str], name: &str| names.iter().position(|known| *known == name).unwrap_or(0);
-    let style = |series: &crate::figure::Series| {
+    let mut references = 0;
+    let style = |series: &Series| {
         let (name, group) = (index(&names, &series.name), index(&groups, &series.group));
         let marker = series.markers.then_some(MARKERS[name % MARKERS.len()]);
         if series.reference {
-            let dash = REFERENCE_DASHES[index(&references, &series.name) % REFERENCE_DASHES.len()];
+            let dash = REFERENCE_DASHES[references % REFERENCE_DASHES.len()];
+            references += 1;
             Style { class: "reference", colour: GREY, dash, marker, hollow: false }
         } else {
             // A ninth name has the colour of the first, and then it must not have its dash.

@@ -8,7 +8,7 @@ use onebasin_report::Table;
 use proptest::prelude::*;
 
 /// A second implementation, letter by letter.
-pub fn read(text: &str) -> Vec<Vec<String>> {
+pub(crate) fn read(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut letters = text.chars().peekable();
     while let Some(c) = letters.next() {

@@ -83,15 +83,11 @@ fn pipes_do_not_end_cells_of_markdown() {
     let mut table = Table::new([("a|b", Left), ("c", Left)]);
     table.push(["x \\| y\\", "`|` *z* <b>"]);
     table.push(["two\nlines", "1 < 2"]);
-    let expected = [
-        r"| a\|b        | c                     |",
-        r"|-------------|-----------------------|",
-        r"| x \\\| y\\  | \`\|\` \*z\* &lt;b>    |",
-        r"| two lines   | 1 < 2                 |",
-    ];
+    let expected = [r"| a\|b | c |", r"| x \\\| y\\ | \`\|\` \*z\* &lt;b> |", r"| two lines | 1 < 2 |"];
     let markdown = table.markdown();
-    let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace("--", "");
-    assert_eq!(squeezed(&markdown), squeezed(&expected.join("\n")));
+    let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = markdown.lines().filter(|line| !line.contains("--")).map(squeezed).collect();
+    assert_eq!(lines, expected);
 }
 
 #[test]

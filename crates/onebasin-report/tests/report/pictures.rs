@@ -28,7 +28,7 @@ fn letters_of_every_language_that_figures_speak_are_there() {
     let width = |title: &str| {
         let figure = onebasin_report::Figure { title: title.to_owned(), ..sample::widths() };
         let picture = Pixmap::decode_png(&figure.png(1300).unwrap()).unwrap();
-        let column = |x: &u32| (0..40).any(|y| picture.pixel(*x, y).is_some_and(|pixel| pixel.red() < 128));
+        let column = |x: &u32| (0..60).any(|y| picture.pixel(*x, y).is_some_and(|pixel| pixel.red() < 128));
         (0..1300).filter(column).count()
     };
     for sign in ["λ", "σ", "Ω", "→", "±", "×", "−", "–", "…", "⁻⁷", "₂", "é", "½", "²", "∞", "≤", "√", "·"]

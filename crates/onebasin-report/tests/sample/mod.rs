@@ -17,16 +17,16 @@ use onebasin_report::Section;
 use onebasin_report::Series;
 use onebasin_report::Table;
 
-pub fn axis(label: &str, scale: Scale) -> Axis {
+pub(crate) fn axis(label: &str, scale: Scale) -> Axis {
     Axis { label: label.to_owned(), scale }
 }
 
-pub fn series(name: &str, group: &str, points: impl IntoIterator<Item = (f64, f64, Option<f64>)>) -> Series {
+pub(crate) fn series(name: &str, group: &str, points: impl IntoIterator<Item = (f64, f64, Option<f64>)>) -> Series {
     let points = points.into_iter().map(|(x, y, error)| Point { x, y, error }).collect();
     Series { name: name.to_owned(), group: group.to_owned(), reference: false, markers: false, points }
 }
 
-pub fn lines(id: &str, x: Axis, y: Axis, series: Vec<Series>) -> Figure {
+pub(crate) fn lines(id: &str, x: Axis, y: Axis, series: Vec<Series>) -> Figure {
     let chart = Chart::Lines(Lines { x, y, series });
     Figure { id: id.to_owned(), title: format!("The figure {id}"), caption: String::new(), chart }
 }
@@ -36,7 +36,7 @@ fn named(figure: Figure, title: &str, caption: &str) -> Figure {
 }
 
 /// Loss between two networks: a hump, which alignment removes.
-pub fn barrier() -> Figure {
+pub(crate) fn barrier() -> Figure {
     let way = |height: f64, floor: f64, error: f64| {
         (0..=50).map(move |step| {
             let at = f64::from(step) / 50.0;
@@ -61,7 +61,7 @@ pub fn barrier() -> Figure {
 }
 
 /// Barriers over the width of a network, with bars.
-pub fn widths() -> Figure {
+pub(crate) fn widths() -> Figure {
     let sweep = |scale: f64, power: f64| {
         (3..=10).map(move |exponent| {
             let width = 2_f64.powi(exponent);
@@ -85,7 +85,7 @@ pub fn widths() -> Figure {
 }
 
 /// The plane through two networks and the second one aligned.
-pub fn plane() -> Figure {
+pub(crate) fn plane() -> Figure {
     let places = [("first", 0.0, 0.0), ("second", 31.0, 0.0), ("second, aligned", 9.5, 13.0)];
     let xs: Vec<f64> = (0..41).map(|index| -8.0 + 1.15 * f64::from(index)).collect();
     let ys: Vec<f64> = (0..33).map(|index| -9.0 + 1.0 * f64::from(index)).collect();
@@ -113,7 +113,7 @@ pub fn plane() -> Figure {
 }
 
 /// Histograms of standard deviations.
-pub fn deviations() -> Figure {
+pub(crate) fn deviations() -> Figure {
     let histogram = |centre: f64, spread: f64| {
         (0..60).map(move |bin| {
             let log = -3.0 + 0.05 * f64::from(bin);
@@ -130,7 +130,7 @@ pub fn deviations() -> Figure {
     named(figure, "Relabelled samples are narrow", "Histogram of the standard deviations of all weights.")
 }
 
-pub fn results() -> Table {
+pub(crate) fn results() -> Table {
     let mut table = Table::new([
         ("order of units", Left),
         ("barrier, train", Right),
@@ -145,7 +145,7 @@ pub fn results() -> Table {
     table
 }
 
-pub fn page() -> Page {
+pub(crate) fn page() -> Page {
     let headline = |label: &str, value: &str, note: &str| Headline {
         label: label.to_owned(),
         value: value.to_owned(),

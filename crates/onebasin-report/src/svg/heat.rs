@@ -129,7 +129,7 @@ fn places(canvas: &mut Canvas, frame: &Frame, heat: &Heat) {
     let mut taken: Vec<[f64; 4]> = Vec::new();
     for place in &heat.places {
         let Some([x, y]) = frame.place(place.x, place.y) else { continue };
-        canvas.circle([x, y], 4.2, "fill=\"#fff\" stroke=\"#000\" stroke-width=\"1.6\"");
+        canvas.circle([x, y], 4.2, "fill=\"#ffffff\" stroke=\"#000000\" stroke-width=\"1.6\"");
         let width = canvas::width(&place.name, SIZE);
         let (anchor, at, left) = if x + 9.0 + width > frame.area.right() && x - 9.0 - width > frame.area.left {
             ("end", x - 9.0, x - 9.0 - width)
@@ -146,7 +146,7 @@ fn places(canvas: &mut Canvas, frame: &Frame, heat: &Heat) {
         };
         let shift = [0.0, -15.0, 15.0, -30.0, 30.0].into_iter().find(free).unwrap_or(0.0);
         taken.push([left, y + shift - 0.5 * SIZE, left + width, y + shift + 0.5 * SIZE]);
-        let halo = "font-weight=\"600\" fill=\"#000\" stroke=\"#fff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
+        let halo = "font-weight=\"600\" fill=\"#000000\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
         canvas.text([at, y + shift + 4.2], anchor, halo, &place.name);
     }
 }

@@ -119,7 +119,7 @@ impl Drawing {
             style::INK,
         ));
         canvas.raw(&format!(
-            "<rect class=\"paper\" x=\"0\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#fff\"/>\n",
+            "<rect class=\"paper\" x=\"0\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n",
             px(whole.top),
             px(whole.width),
             px(whole.height)

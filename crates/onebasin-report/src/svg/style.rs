@@ -18,7 +18,7 @@ const DASHES: [&str; 4] = ["", "5 3", "1.5 2.5", "8 2.5 1.5 2.5"];
 const REFERENCE_DASHES: [&str; 3] = ["8 3.5", "2 3", "9 3 2 3"];
 /// Round a point at the origin: circle, square, triangle, diamond.
 const MARKERS: [&str; 4] = [
-    "m-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0z",
+    "m-3.4 0c0-4.53 6.8-4.53 6.8 0c0 4.53-6.8 4.53-6.8 0z",
     "m-3 -3h6v6h-6z",
     "m0 -4l3.8 6.6h-7.6z",
     "m0 -4.2l4.2 4.2l-4.2 4.2l-4.2-4.2z",

@@ -1,7 +1,7 @@
 //! Pictures have the size that was asked for, and something is to be seen on them.
 
 use crate::sample;
-use resvg::tiny_skia::Pixmap;
+use tiny_skia::Pixmap;
 
 #[test]
 fn a_picture_has_its_size_and_all_that_the_drawing_has() {

@@ -15,29 +15,27 @@ fn help_lists_the_commands() {
         Usage: onebasin <COMMAND>
 
         Commands:
-          align           Align posteriors: permute units so that those that do the same stand in the same
-                          place
-          arch            Describe a network: its tensors, its hidden layers, its size and its cost
-          barrier         Measure barriers: how much loss and error rise on the way from one posterior to
-                          another
-          compact         Put one Gaussian in the place of many samples, and measure what that costs
-          data            List, download and verify data sets
-          plane           Measure a plane: loss, error and log posterior around two posteriors and the
-                          second one aligned
-          planted         Solve alignment problems whose solution is known, and say how much of it each
-                          solver finds
-          train           Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte
-                          Carlo
-          transpositions  Follow the number of transpositions: what it takes to align networks that had a
-                          start in common, or nothing
-          help            Print this message or the help of the given subcommand(s)
+          align        Align posteriors: permute units so that those that do the same stand in the same
+                       place
+          arch         Describe a network: its tensors, its hidden layers, its size and its cost
+          barrier      Measure barriers: how much loss and error rise on the way from one posterior to
+                       another
+          compact      Put one Gaussian in the place of many samples, and measure what that costs
+          completions  Print a script with which a shell completes what is typed
+          data         List, download and verify data sets
+          plane        Measure a plane: loss, error and log posterior around two posteriors and the second
+                       one aligned
+          report       Make one page of what experiments measured: figures, tables and where they come from
+          run          Run a whole experiment: train, align, measure, and report
+          train        Infer a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
+          help         Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help     Print help
           -V, --version  Print version
 
         Example:
-          onebasin train experiments/train/digits-vi.toml
+          onebasin run experiments/digits.toml
     ");
 }
 
@@ -236,7 +234,7 @@ fn help_of_train() {
 
         Arguments:
           <CONFIG.toml>
-                  The configuration; see experiments/ for examples
+                  The configuration; see experiments/train/ for examples
 
         Options:
               --set <A.B=C>
@@ -296,13 +294,8 @@ fn help_of_barrier() {
 
         Options:
           -o, --output <DIR>
-                  The folder that is written: measures.json and curves.csv [default: none]
-
-              --channel <NAME>
-                  What makes two units alike; several give a curve each [default: w2, if there is no
-                  --alignment]
-
-                  [possible values: mean, w2, kl, jeffreys]
+                  The folder that is written: measures.json and all points as comma-separated values
+                  [default: none]
 
               --solver <NAME>
                   How permutations are sought; `best` tries all
@@ -312,6 +305,48 @@ fn help_of_barrier() {
 
               --alignment <FILE>
                   Permutations of B that `onebasin align` wrote, or its alignment.json
+
+              --seed <N>
+                  Of draws and the search for permutations
+
+                  [default: 0]
+
+              --split <NAMES>
+                  Which images to measure on
+
+                  [default: train,test]
+                  [possible values: train, test]
+
+              --images <N>
+                  At most so many training images, from the first on
+
+                  [default: 10000]
+
+              --test-images <N>
+                  At most so many test images, from the first on [default: all]
+
+              --dataset <NAME>
+                  Another data set than the one that A was trained on
+
+              --data <DIR>
+                  Folder of the data sets [default: `onebasin` in the platform's folder for data]
+
+                  [env: ONEBASIN_DATA]
+
+              --threads <N>
+                  Number of threads, which does not change the result [default: one for each core]
+
+              --force
+                  Replace what an earlier measurement left in the folder
+
+              --json
+                  Print measures.json instead of a table
+
+              --channel <NAME>
+                  What makes two units alike; several give a curve each [default: w2, if there is no
+                  --alignment]
+
+                  [possible values: mean, w2, kl, jeffreys]
 
               --no-alignment
                   Measure the posteriors only as they are
@@ -345,24 +380,40 @@ fn help_of_barrier() {
 
                   [default: 200]
 
-              --seed <N>
-                  Of draws, replicates and the search for permutations
+          -h, --help
+                  Print help (see a summary with '-h')
 
-                  [default: 0]
+        Example:
+          onebasin barrier runs/seed1 runs/seed2 --path geodesic,natural-rescaled -o runs/barrier
+    ");
+}
 
-              --split <NAMES>
-                  Which images to measure on
+#[test]
+fn help_of_run() {
+    assert_snapshot!(onebasin("run --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Run a whole experiment: train, align, measure, and report
 
-                  [default: train,test]
-                  [possible values: train, test]
+        What is there already, of the same inputs, is not done again; a run that was stopped or killed is
+        continued by the same command, with the same results. Posteriors and cells of a sweep are worked at
+        side by side, one on each core. Data that are missing are downloaded.
 
-              --images <N>
-                  At most so many training images, from the first on
+        Exit codes: 0 finished, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (all that is
+        finished stays).
 
-                  [default: 10000]
+        Usage: onebasin run [OPTIONS] [EXPERIMENT.toml]
 
-              --dataset <NAME>
-                  Another data set than the one that A was trained on
+        Arguments:
+          [EXPERIMENT.toml]
+                  The experiment; see experiments/ for examples [default: that of the built-in digits]
+
+        Options:
+              --set <A.B=C>
+                  Change one setting of the experiment; may be given several times
+
+          -o, --output <DIR>
+                  The folder of the experiment [default: runs/ and the name of the file]
 
               --data <DIR>
                   Folder of the data sets [default: `onebasin` in the platform's folder for data]
@@ -372,16 +423,65 @@ fn help_of_barrier() {
               --threads <N>
                   Number of threads, which does not change the result [default: one for each core]
 
-              --force
-                  Replace what an earlier measurement left in the folder
-
               --json
-                  Print measures.json instead of a table
+                  Print measures.json instead of a curve and a table
 
           -h, --help
                   Print help (see a summary with '-h')
 
         Example:
-          onebasin barrier runs/seed1 runs/seed2 --path geodesic,natural-rescaled -o runs/barrier
+          onebasin run experiments/digits.toml --set barrier.samples=32 -o runs/quick
+    ");
+}
+
+#[test]
+fn help_of_report() {
+    assert_snapshot!(onebasin("report --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Make one page of what experiments measured: figures, tables and where they come from
+
+        Writes index.html, which needs no other file, report.md, and the figures as SVG, PNG and CSV.
+        `onebasin run` does this in the end; here several experiments can come onto one page.
+
+        Usage: onebasin report [OPTIONS] <DIR>...
+
+        Arguments:
+          <DIR>...
+                  Folders of finished experiments
+
+        Options:
+          -o, --output <PATH>
+                  The folder that is written, or a Markdown file, whose figures go into a folder beside it
+                  [default: `report` in DIR]
+
+              --json
+                  Print all measures instead of a curve and a table
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Example:
+          onebasin report runs/mnist runs/fashion-mnist -o docs/results.md
+    ");
+}
+
+#[test]
+fn help_of_completions() {
+    assert_snapshot!(onebasin("completions --help"), @r"
+        exit code: 0
+        ----- stdout -----
+        Print a script with which a shell completes what is typed
+
+        Usage: onebasin completions <SHELL>
+
+        Arguments:
+          <SHELL>  The shell [possible values: bash, elvish, fish, powershell, zsh]
+
+        Options:
+          -h, --help  Print help
+
+        Example:
+          onebasin completions bash > ~/.local/share/bash-completion/completions/onebasin
     ");
 }

@@ -84,13 +84,8 @@ fn help() {
 
         Options:
           -o, --output <DIR>
-                  The folder that is written: measures.json and plane.csv [default: none]
-
-              --channel <NAME>
-                  What makes two units alike
-
-                  [default: w2]
-                  [possible values: mean, w2, kl, jeffreys]
+                  The folder that is written: measures.json and all points as comma-separated values
+                  [default: none]
 
               --solver <NAME>
                   How permutations are sought; `best` tries all
@@ -100,6 +95,48 @@ fn help() {
 
               --alignment <FILE>
                   Permutations of B that `onebasin align` wrote, or its alignment.json
+
+              --seed <N>
+                  Of draws and the search for permutations
+
+                  [default: 0]
+
+              --split <NAMES>
+                  Which images to measure on
+
+                  [default: train,test]
+                  [possible values: train, test]
+
+              --images <N>
+                  At most so many training images, from the first on
+
+                  [default: 10000]
+
+              --test-images <N>
+                  At most so many test images, from the first on [default: all]
+
+              --dataset <NAME>
+                  Another data set than the one that A was trained on
+
+              --data <DIR>
+                  Folder of the data sets [default: `onebasin` in the platform's folder for data]
+
+                  [env: ONEBASIN_DATA]
+
+              --threads <N>
+                  Number of threads, which does not change the result [default: one for each core]
+
+              --force
+                  Replace what an earlier measurement left in the folder
+
+              --json
+                  Print measures.json instead of a table
+
+              --channel <NAME>
+                  What makes two units alike
+
+                  [default: w2]
+                  [possible values: mean, w2, kl, jeffreys]
 
               --points <N>
                   Points of the grid along each axis
@@ -116,37 +153,6 @@ fn help() {
                   Draws for the predictive distribution at each point; 0 for none
 
                   [default: 0]
-
-              --seed <N>
-                  Of draws and the search for permutations
-
-                  [default: 0]
-
-              --split <NAMES>
-                  Which images to measure on
-
-                  [default: train,test]
-                  [possible values: train, test]
-
-              --images <N>
-                  At most so many training images, from the first on; the log posterior is scaled up from
-                  these
-
-                  [default: 10000]
-
-              --data <DIR>
-                  Folder of the data sets [default: `onebasin` in the platform's folder for data]
-
-                  [env: ONEBASIN_DATA]
-
-              --threads <N>
-                  Number of threads, which does not change the result [default: one for each core]
-
-              --force
-                  Replace what an earlier measurement left in the folder
-
-              --json
-                  Print measures.json instead of a table and a map
 
           -h, --help
                   Print help (see a summary with '-h')

@@ -40,14 +40,27 @@ pub(super) fn paint(pixels: &mut Pixmap, node: Node, place: Transform) {
         ink.set_color(colour(node, what, opacity)?);
         Some(ink)
     };
-    let line = || ink("stroke", "stroke-opacity").map(|ink| (ink, stroke(node)));
-    // The only shapes with both are markers, for which the order is all the same, and letters with a halo behind them.
-    if let Some((ink, stroke)) = line() {
-        pixels.stroke_path(&shape, &ink, &stroke, place, None);
+    let mut layers = [Layer::Fill, Layer::Stroke];
+    if node.attribute("paint-order") == Some("stroke") {
+        layers.reverse();
     }
-    if let Some(ink) = ink("fill", "fill-opacity") {
-        pixels.fill_path(&shape, &ink, FillRule::Winding, place, None);
+    for layer in layers {
+        match layer {
+            Layer::Fill => {
+                let Some(ink) = ink("fill", "fill-opacity") else { continue };
+                pixels.fill_path(&shape, &ink, FillRule::Winding, place, None);
+            }
+            Layer::Stroke => {
+                let Some(ink) = ink("stroke", "stroke-opacity") else { continue };
+                pixels.stroke_path(&shape, &ink, &stroke(node), place, None);
+            }
+        }
     }
+}
+
+enum Layer {
+    Fill,
+    Stroke,
 }
 
 /// An attribute of the element or of the nearest one around it that has it.

@@ -16,6 +16,8 @@ pub(super) const MOST: usize = 6;
 const TOP: f64 = 12.0;
 /// Under the plot: numbers and a name.
 const BELOW: f64 = 50.0;
+/// From a line of a name to the next.
+const LINE: f64 = 16.0;
 /// Room for the numbers is measured with larger letters, which a page takes on a phone.
 const SIZE_ON_PHONES: f64 = 14.0;
 
@@ -28,21 +30,40 @@ pub(super) fn widest(ticks: &[Tick]) -> f64 {
     ticks.iter().map(|tick| canvas::width(&tick.label, SIZE_ON_PHONES)).fold(0.0, f64::max)
 }
 
+/// The lines that the name of an axis takes.
+pub(super) fn name(axis: &Axis, room: f64) -> Vec<String> {
+    canvas::wrap(&axis.label, SIZE_ON_PHONES, room)
+}
+
+/// The width that further lines of a name take.
+pub(super) fn further(name: &[String]) -> f64 {
+    LINE * name.len().saturating_sub(1) as f64
+}
+
 /// The frame of a plot so high, with `right` left free beside it.
-pub(super) fn frame(x: Range, y: Range, height: f64, right: f64) -> Frame {
-    let left = 28.0 + widest(&ticks_of(&y)) + 8.0;
+pub(super) fn frame(x: Range, y: Range, y_axis: &Axis, height: f64, right: f64) -> Frame {
+    let left = 28.0 + further(&name(y_axis, height)) + widest(&ticks_of(&y)) + 8.0;
     Frame { area: Area { left, top: TOP, width: WIDTH - left - right, height }, x, y }
 }
 
 /// The height of the frame with its axes.
-pub(super) fn height(frame: &Frame) -> f64 {
-    frame.area.bottom() + BELOW
+pub(super) fn height(frame: &Frame, x: &Axis) -> f64 {
+    frame.area.bottom() + BELOW + further(&name(x, frame.area.width))
 }
 
 /// Half the width of the number at the right end of the horizontal axis, which reaches beyond the plot.
 pub(super) fn overhang(x: &Range) -> f64 {
     let last = ticks_of(x).into_iter().rfind(|tick| !tick.label.is_empty());
     last.map_or(0.0, |tick| 0.5 * canvas::width(&tick.label, SIZE_ON_PHONES)).max(8.0) + 6.0
+}
+
+/// Writes a name that is read from below, beside the middle of the plot.
+pub(super) fn upright(canvas: &mut Canvas, frame: &Frame, left: f64, name: &[String]) {
+    for (index, line) in name.iter().enumerate() {
+        let [x, y] = [left + LINE * index as f64, frame.area.top + 0.5 * frame.area.height];
+        let turn = format!("font-size=\"13\" transform=\"rotate(-90 {} {})\"", px(x), px(y));
+        canvas.text([x, y], "middle", &turn, line);
+    }
 }
 
 /// Draws hairlines, numbers and names.
@@ -75,7 +96,10 @@ pub(super) fn draw(canvas: &mut Canvas, frame: &Frame, x: &Axis, y: &Axis) {
     canvas.path("fill=\"none\" stroke=\"currentColor\" stroke-opacity=\".13\"", &grid);
     let lines = format!("M{} {}V{}H{}{small}", px(area.left), px(area.top), px(bottom), px(right));
     canvas.path("fill=\"none\" stroke=\"currentColor\" stroke-opacity=\".7\"", &lines);
-    canvas.text([area.left + 0.5 * area.width, bottom + 41.0], "middle", "font-size=\"13\"", &x.label);
-    canvas.upright([16.0, area.top + 0.5 * area.height], &y.label);
+    for (index, line) in name(x, area.width).iter().enumerate() {
+        let y = bottom + 41.0 + LINE * index as f64;
+        canvas.text([area.left + 0.5 * area.width, y], "middle", "font-size=\"13\"", line);
+    }
+    upright(canvas, frame, 16.0, &name(y, area.height));
     canvas.raw("</g>\n");
 }

@@ -27,12 +27,6 @@ impl Canvas {
         self.put(format_args!("<text x=\"{x}\" y=\"{y}\"{anchor}{space}{attributes}>{text}</text>\n"));
     }
 
-    /// Text that is read from below, around the point in its middle.
-    pub(super) fn upright(&mut self, [x, y]: [f64; 2], text: &str) {
-        let turn = format!("font-size=\"13\" transform=\"rotate(-90 {} {})\"", px(x), px(y));
-        self.text([x, y], "middle", &turn, text);
-    }
-
     /// A path, unless it is empty.
     pub(super) fn path(&mut self, attributes: &str, d: &str) {
         if !d.is_empty() {

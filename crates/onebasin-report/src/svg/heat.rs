@@ -1,9 +1,9 @@
 //! A map: cells in colours, a bar that says what they stand for, and places with names.
 
-use crate::figure::Axis;
 use crate::figure::Heat;
 use crate::scale::Range;
 use crate::scale::Scale;
+use crate::svg::Area;
 use crate::svg::Drawing;
 use crate::svg::Frame;
 use crate::svg::WIDTH;
@@ -26,23 +26,32 @@ const COLOURS: [[u8; 3]; 9] = [
     [170, 220, 50],
     [253, 231, 37],
 ];
+/// So that a cell is about as high as it is wide.
+const HEIGHT: f64 = 345.0;
+const OVERLAP: f64 = 0.3;
 const BAR: f64 = 13.0;
+const DOT: f64 = 4.2;
+/// Of the names of places.
 const SIZE: f64 = 12.0;
+const HALO: &str = "font-weight=\"600\" fill=\"#000000\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-linejoin=\"round\" \
+                    paint-order=\"stroke\"";
 
 pub(super) fn draw(heat: &Heat) -> Drawing {
     let [columns, rows] = [edges(heat.x.scale, &heat.xs), edges(heat.y.scale, &heat.ys)];
     let x = Range::covering(heat.x.scale, columns.iter().copied().chain(heat.places.iter().map(|place| place.x)));
     let y = Range::covering(heat.y.scale, rows.iter().copied().chain(heat.places.iter().map(|place| place.y)));
     let value = Range::covering(heat.value.scale, heat.values.iter().copied());
-    let right = 14.0 + BAR + 8.0 + axes::widest(&axes::ticks_of(&value)) + 26.0;
-    let width = axes::frame(x, y, 0.0, right).area.width;
-    let frame = axes::frame(x, y, width, right);
+    let name = axes::name(&heat.value, HEIGHT);
+    let right = 14.0 + BAR + 8.0 + axes::widest(&axes::ticks_of(&value)) + 26.0 + axes::further(&name);
+    let frame = axes::frame(x, y, &heat.y, HEIGHT, right);
     let mut canvas = Canvas::default();
     axes::draw(&mut canvas, &frame, &heat.x, &heat.y);
     cells(&mut canvas, &frame, heat, [&columns, &rows], &value);
-    bar(&mut canvas, &frame, &value, &heat.value);
+    bar(&mut canvas, &frame, &value);
+    axes::upright(&mut canvas, &frame, WIDTH - 8.0 - axes::further(&name), &name);
+    canvas.raw("</g>\n");
     places(&mut canvas, &frame, heat);
-    Drawing { height: axes::height(&frame), frame, body: canvas.finish(), legend: [0.0, 0.0] }
+    Drawing { height: axes::height(&frame, &heat.x), frame, body: canvas.finish(), legend: [0.0, 0.0] }
 }
 
 /// The borders of cells: in the middle between neighbours, and as far beyond the first and the last.
@@ -74,8 +83,8 @@ fn cells(canvas: &mut Canvas, frame: &Frame, heat: &Heat, [columns, rows]: [&[f6
             column += run.len();
             let corners = [frame.place(ends[0], height[1]), frame.place(ends[1], height[0])];
             if let (Some(level), [Some([left, top]), Some([right, bottom])]) = (run[0], corners) {
-                // Rounded as they are written, so that neighbours share a border.
-                let [left, top, right, bottom] = [left, top, right, bottom].map(px);
+                // Neighbours overlap a little: between borders that only touch, printers let the paper through.
+                let [left, top, right, bottom] = [left, top, right + OVERLAP, bottom + OVERLAP].map(px);
                 paths[level] += &format!("M{left} {top}H{right}V{bottom}H{left}z");
             }
         }
@@ -103,7 +112,7 @@ fn colour(level: usize) -> String {
 }
 
 /// All colours, with their numbers to the right.
-fn bar(canvas: &mut Canvas, frame: &Frame, value: &Range, axis: &Axis) {
+fn bar(canvas: &mut Canvas, frame: &Frame, value: &Range) {
     let area = &frame.area;
     let left = area.right() + 14.0;
     canvas.raw("<g class=\"bar\" shape-rendering=\"crispEdges\">\n");
@@ -112,7 +121,8 @@ fn bar(canvas: &mut Canvas, frame: &Frame, value: &Range, axis: &Axis) {
         let d = format!("M{} {high}h{BAR}V{low}h-{BAR}z", px(left));
         canvas.path(&format!("fill=\"{}\"", colour(level)), &d);
     }
-    canvas.raw("</g>\n<g class=\"axes\">\n");
+    canvas.raw("</g>\n");
+    canvas.raw("<g class=\"axes\">\n");
     let mut marks = String::new();
     for tick in axes::ticks_of(value).iter().filter(|tick| !tick.label.is_empty()) {
         let y = frame.height_of(value.clamped(tick.value));
@@ -120,33 +130,28 @@ fn bar(canvas: &mut Canvas, frame: &Frame, value: &Range, axis: &Axis) {
         canvas.text([left + BAR + 7.0, y + 4.2], "start", "", &tick.label);
     }
     canvas.path("fill=\"none\" stroke=\"currentColor\" stroke-opacity=\".7\"", &marks);
-    canvas.upright([WIDTH - 8.0, area.top + 0.5 * area.height], &axis.label);
-    canvas.raw("</g>\n");
 }
 
-/// Dots with names: right of the dot, or left where the plot ends, and shifted until they do not cover each other.
+/// Dots with names: right of the dot, or left where the plot ends, and shifted until they cover no dot and no other name.
 fn places(canvas: &mut Canvas, frame: &Frame, heat: &Heat) {
-    let mut taken: Vec<[f64; 4]> = Vec::new();
-    for place in &heat.places {
-        let Some([x, y]) = frame.place(place.x, place.y) else { continue };
-        canvas.circle([x, y], 4.2, "fill=\"#ffffff\" stroke=\"#000000\" stroke-width=\"1.6\"");
-        let width = canvas::width(&place.name, SIZE);
-        let (anchor, at, left) = if x + 9.0 + width > frame.area.right() && x - 9.0 - width > frame.area.left {
-            ("end", x - 9.0, x - 9.0 - width)
-        } else {
-            ("start", x + 9.0, x + 9.0)
+    let named = heat.places.iter().filter_map(|place| Some((place.name.as_str(), frame.place(place.x, place.y)?)));
+    let mut taken = Vec::new();
+    for (_, [x, y]) in named.clone() {
+        canvas.circle([x, y], DOT, "fill=\"#ffffff\" stroke=\"#000000\" stroke-width=\"1.6\"");
+        taken.push(Area { left: x - DOT, top: y - DOT, width: 2.0 * DOT, height: 2.0 * DOT });
+    }
+    for (name, [x, y]) in named {
+        let (width, away) = (canvas::width(name, SIZE), DOT + 5.0);
+        let beside = [("start", x + away, x + away), ("end", x - away, x - away - width)];
+        let shifts = [0.0, -15.0, 15.0, -30.0, 30.0];
+        let mut ways = shifts.iter().flat_map(|shift| beside.iter().map(move |beside| (beside, y + shift)));
+        let box_of = |left: f64, middle: f64| Area { left, top: middle - 0.5 * SIZE, width, height: SIZE };
+        let free = |(beside, middle): &(&(&str, f64, f64), f64)| {
+            let own = box_of(beside.2, *middle);
+            own.inside(&frame.area) && !taken.iter().any(|other| own.meets(other))
         };
-        let free = |shift: &f64| {
-            let top = y + shift - 0.5 * SIZE;
-            let apart = |other: &[f64; 4]| {
-                left > other[2] || left + width < other[0] || top > other[3] || top + SIZE < other[1]
-            };
-            let inside = top > frame.area.top && top + SIZE < frame.area.bottom();
-            inside && taken.iter().all(apart)
-        };
-        let shift = [0.0, -15.0, 15.0, -30.0, 30.0].into_iter().find(free).unwrap_or(0.0);
-        taken.push([left, y + shift - 0.5 * SIZE, left + width, y + shift + 0.5 * SIZE]);
-        let halo = "font-weight=\"600\" fill=\"#000000\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
-        canvas.text([at, y + shift + 4.2], anchor, halo, &place.name);
+        let (&(anchor, at, left), middle) = ways.find(free).unwrap_or((&beside[0], y));
+        taken.push(box_of(left, middle));
+        canvas.text([at, middle + 4.2], anchor, HALO, name);
     }
 }

@@ -4,6 +4,7 @@ use crate::figure::Lines;
 use crate::figure::Point;
 use crate::figure::Series;
 use crate::scale::Range;
+use crate::scale::Scale;
 use crate::svg::Drawing;
 use crate::svg::Frame;
 use crate::svg::axes;
@@ -33,7 +34,7 @@ pub(super) fn draw(lines: &Lines) -> Drawing {
         }
     }
     let legend = legend::draw(&mut canvas, lines, &styles, frame.area.top);
-    Drawing { height: axes::height(&frame), frame, body: canvas.finish(), legend }
+    Drawing { height: axes::height(&frame, &lines.x), frame, body: canvas.finish(), legend }
 }
 
 /// Axes that cover all points and their errors.
@@ -49,8 +50,8 @@ fn frame(lines: &Lines) -> Frame {
         [point.y, point.y - error, point.y + error]
     });
     let y = Range::covering(lines.y.scale, heights);
-    let y = if lines.y.scale == crate::Scale::Log { y.padded(0.04) } else { y.rounded(axes::MOST) };
-    axes::frame(x, y, HEIGHT, axes::overhang(&x))
+    let y = if lines.y.scale == Scale::Log { y.padded(0.04) } else { y.rounded(axes::MOST) };
+    axes::frame(x, y, &lines.y, HEIGHT, axes::overhang(&x))
 }
 
 /// A point that can be shown, and the ends of its error.
@@ -62,7 +63,7 @@ struct Shown {
 
 fn curve(canvas: &mut Canvas, frame: &Frame, series: &Series, style: &Style) {
     for run in runs(frame, &series.points) {
-        if series.markers {
+        if series.markers || run.len() == 1 {
             let whisker = |point: &Shown| {
                 let [high, low] = point.error?;
                 let [x, left] = [px(point.at[0]), px(point.at[0] - 3.5)];

@@ -41,6 +41,17 @@ impl Area {
         self.top + self.height
     }
 
+    fn inside(&self, other: &Self) -> bool {
+        self.left >= other.left
+            && self.right() <= other.right()
+            && self.top >= other.top
+            && self.bottom() <= other.bottom()
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        self.left < other.right() && other.left < self.right() && self.top < other.bottom() && other.top < self.bottom()
+    }
+
     fn view_box(&self) -> String {
         [self.left, self.top, self.width, self.height].map(px).join(" ")
     }

@@ -145,6 +145,23 @@ fn list_says_what_is_there() {
 }
 
 #[test]
+fn lists_and_verdicts_are_there_for_machines() {
+    let place = Place::new();
+    let json = |line: &str| -> Vec<serde_json::Value> {
+        serde_json::from_slice(&command(&place.line(line)).output().unwrap().stdout).unwrap()
+    };
+    let list = json("list --json");
+    assert_eq!(
+        (&list[2]["name"], &list[2]["status"], &list[2]["train"]),
+        (&"mnist".into(), &"absent".into(), &60_000.into())
+    );
+    let verdicts = json("verify digits --json");
+    assert!(verdicts.len() == 2 && verdicts.iter().all(|verdict| verdict["right"] == true), "{verdicts:?}");
+    let missing = json("verify mnist --json");
+    assert!(missing.iter().all(|verdict| verdict["right"] == false), "{missing:?}");
+}
+
+#[test]
 fn the_directory_can_be_a_variable() {
     let place = Place::new();
     let output = command("data list").env("ONEBASIN_DATA", place.0.path()).output().unwrap();

@@ -211,6 +211,9 @@ enum DataCommand {
     List {
         #[command(flatten)]
         data: DataArgs,
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
     },
     /// Download a data set; resumes what was interrupted
     #[command(after_help = "Example:\n  onebasin data get mnist")]
@@ -230,6 +233,9 @@ enum DataCommand {
         names: Vec<String>,
         #[command(flatten)]
         data: DataArgs,
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -263,6 +269,9 @@ struct TrainArgs {
     /// Begin anew: remove what an earlier run left in the folder, whatever its settings
     #[arg(long)]
     force: bool,
+    /// Print result.json instead of a table
+    #[arg(long)]
+    json: bool,
 }
 
 impl TrainArgs {
@@ -276,6 +285,7 @@ impl TrainArgs {
             threads: self.threads,
             save_every: Duration::from_secs(self.save_every),
             force: self.force,
+            json: self.json,
         }
     }
 }
@@ -301,9 +311,9 @@ impl Args {
 impl DataCommand {
     fn resolve(self) -> data::Settings {
         let (data, action) = match self {
-            Self::List { data } => (data, data::Action::List),
+            Self::List { data, json } => (data, data::Action::List { json }),
             Self::Get { name, data, mirror } => (data, data::Action::Get { name, mirror }),
-            Self::Verify { names, data } => (data, data::Action::Verify { names }),
+            Self::Verify { names, data, json } => (data, data::Action::Verify { names, json }),
         };
         data::Settings { dir: data.resolve(), action }
     }

@@ -14,6 +14,7 @@ use onebasin::data::catalogue::Source;
 use onebasin_report::Alignment::Left;
 use onebasin_report::Alignment::Right;
 use onebasin_report::Table;
+use serde_json::json;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -30,7 +31,10 @@ pub(crate) struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Print which there are.
-    List,
+    List {
+        /// Whether as JSON.
+        json: bool,
+    },
     /// Download one.
     Get {
         /// Which.
@@ -42,6 +46,8 @@ pub(crate) enum Action {
     Verify {
         /// Which; all that are there, if empty.
         names: Vec<String>,
+        /// Whether as JSON.
+        json: bool,
     },
 }
 
@@ -49,13 +55,13 @@ pub(crate) enum Action {
 pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let dir = &settings.dir;
     match &settings.action {
-        Action::List => list(dir, printer),
+        Action::List { json } => list(dir, *json, printer),
         Action::Get { name, mirror } => get(catalogue::find(name)?, dir, mirror.as_deref(), printer),
-        Action::Verify { names } => verify(names, dir, printer),
+        Action::Verify { names, json } => verify(names, dir, *json, printer),
     }
 }
 
-fn list(dir: &Path, printer: &Printer) -> anyhow::Result<ExitStatus> {
+fn list(dir: &Path, json: bool, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let mut table = Table::new([
         ("data set", Left),
         ("train", Right),
@@ -66,16 +72,21 @@ fn list(dir: &Path, printer: &Printer) -> anyhow::Result<ExitStatus> {
         ("status", Left),
         ("shows", Left),
     ]);
+    let mut entries = Vec::new();
     for entry in catalogue::entries() {
         let (download, status) = match &entry.source {
             Source::BuiltIn => (String::new(), "built in"),
             Source::Files(files) => (megabytes(files.bytes()), presence(files, dir)),
         };
+        let (name, shape) = (entry.name, entry.shape.to_string());
+        entries.push(json!({
+            "name": name, "train": entry.train, "test": entry.test, "shape": shape, "classes": entry.classes,
+            "status": status, "shows": entry.description,
+        }));
         let [train, test, classes] = [entry.train, entry.test, entry.classes].map(|count| count.to_string());
-        let shape = entry.shape.to_string();
-        table.push([entry.name, &train, &test, &shape, &classes, &download, status, entry.description]);
+        table.push([name, &train, &test, &shape, &classes, &download, status, entry.description]);
     }
-    printer.data(&table.text())?;
+    printer.data(&if json { serde_json::to_string_pretty(&entries)? + "\n" } else { table.text() })?;
     printer.say(&format!("data directory: {}", dir.display()));
     Ok(ExitStatus::Success)
 }
@@ -112,17 +123,18 @@ fn get(entry: &Entry, dir: &Path, mirror: Option<&str>, printer: &Printer) -> an
     Ok(ExitStatus::Success)
 }
 
-fn verify(names: &[String], dir: &Path, printer: &Printer) -> anyhow::Result<ExitStatus> {
+fn verify(names: &[String], dir: &Path, json: bool, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let named = names.iter().map(|name| catalogue::find(name)).collect::<Result<Vec<_>, _>>()?;
     let all = named.is_empty();
     let entries = if all { catalogue::entries().iter().collect() } else { named };
     let mut table = Table::new([("data set", Left), ("checked", Left), ("result", Left)]);
-    let mut problems = 0;
+    let (mut problems, mut results) = (0, Vec::new());
     for entry in entries {
         let checks = match &entry.source {
             // Without a name, what was never downloaded is not a problem.
             Source::Files(files) if all && presence(files, dir) == "absent" => {
                 table.push([entry.name, "", "absent"]);
+                results.push(json!({ "name": entry.name, "result": "absent" }));
                 continue;
             }
             Source::Files(files) => checksums(files, dir)?,
@@ -130,11 +142,13 @@ fn verify(names: &[String], dir: &Path, printer: &Printer) -> anyhow::Result<Exi
         };
         for Check { what, result } in checks.into_iter().chain(contents(entry, dir)) {
             problems += usize::from(result.is_err());
+            let right = result.is_ok();
             let (Ok(text) | Err(text)) = result;
             table.push([entry.name, &what, &text]);
+            results.push(json!({ "name": entry.name, "checked": what, "right": right, "result": text }));
         }
     }
-    printer.data(&table.text())?;
+    printer.data(&if json { serde_json::to_string_pretty(&results)? + "\n" } else { table.text() })?;
     Ok(if problems == 0 { ExitStatus::Success } else { ExitStatus::Problem })
 }
 

@@ -17,6 +17,7 @@ mod pool;
 pub(crate) mod report;
 pub(crate) mod run;
 mod signals;
+mod swap;
 pub(crate) mod train;
 pub(crate) mod transpositions;
 

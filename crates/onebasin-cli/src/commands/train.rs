@@ -45,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) save_every: Duration,
     /// Whether an earlier run may be removed.
     pub(crate) force: bool,
+    /// Whether result.json is printed instead of a table.
+    pub(crate) json: bool,
 }
 
 /// Reads the configuration, and infers.
@@ -68,7 +70,7 @@ pub(crate) fn infer(
         // Before anything that takes long.
         if let Some(summary) = finished(files, config)? {
             printer.say(&format!("{folder} is finished already"));
-            return report(&summary, printer);
+            return report(&summary, settings.json, printer);
         }
     }
     // Whatever is wrong with the settings or the data is found before the first file is written or removed.
@@ -82,7 +84,7 @@ pub(crate) fn infer(
     } else if let Some(summary) = finished(&files, config)? {
         // Another process was faster while the data were read.
         printer.say(&format!("{folder} is finished already"));
-        return report(&summary, printer);
+        return report(&summary, settings.json, printer);
     }
     let train = Train::new(prepared, files)?;
     if train.resumed_at() > 0 {
@@ -95,7 +97,7 @@ pub(crate) fn infer(
     match outcome {
         Outcome::Finished(summary) => {
             printer.say(&format!("{folder}: finished after {}", indicatif::HumanDuration(begun.elapsed())));
-            report(&summary, printer)
+            report(&summary, settings.json, printer)
         }
         Outcome::Stopped => {
             printer.say(&format!("{folder}: stopped, state saved; the same command continues"));
@@ -115,8 +117,12 @@ fn finished(files: &Files, config: &TrainConfig) -> anyhow::Result<Option<Summar
     Ok(summary)
 }
 
-/// Prints what came out as a table.
-fn report(summary: &Summary, printer: &Printer) -> anyhow::Result<ExitStatus> {
+/// Prints what came out.
+fn report(summary: &Summary, json: bool, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    if json {
+        printer.data(&(serde_json::to_string_pretty(summary)? + "\n"))?;
+        return Ok(ExitStatus::Success);
+    }
     let mut table = Table::new([("measure", Left), ("value", Right)]);
     let mut row = |name: &str, value: String| table.push([name, &value]);
     row("steps", summary.steps.to_string());

@@ -54,6 +54,8 @@ fn check(place: &Place, expected: &Expected) {
     for word in ["measure", "steps", "test accuracy", expected.measure] {
         assert!(ended.stdout.contains(word), "{word} in {}", ended.stdout);
     }
+    let again = place.finish("run", &["--json"]);
+    assert_eq!(again.stdout, std::fs::read_to_string(place.path("run").join("result.json")).unwrap());
     let (events, others): (Vec<String>, Vec<String>) =
         place.names("run").into_iter().partition(|name| name.starts_with("events.out.tfevents."));
     assert_eq!(events.len(), 1, "{events:?}");

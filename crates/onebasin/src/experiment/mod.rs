@@ -3,6 +3,7 @@
 mod config;
 mod planted;
 mod run;
+mod swap;
 mod train;
 mod transpositions;
 
@@ -15,6 +16,9 @@ pub use config::read_table;
 pub use planted::PlantedConfig;
 pub use planted::Recovery;
 pub use run::Files;
+pub use swap::Between;
+pub use swap::Swap;
+pub use swap::SwapConfig;
 pub use train::Next;
 pub use train::Outcome;
 pub use train::Phase;

@@ -164,6 +164,17 @@ impl Gaussian {
         Ok((squares(&self.mean, &other.mean) + squares(&self.std, &other.std)).sqrt())
     }
 
+    /// The Kullback-Leibler divergence KL[self ‖ other] in nats, summed in f64; infinite or NaN where one of them has no width.
+    pub fn divergence(&self, other: &Self) -> Result<f64> {
+        self.mean.layout().check_same(other.mean.layout())?;
+        let each = |at: usize| {
+            let of = |params: &Params| f64::from(params.values()[at]);
+            let (variance, width) = (of(&other.std).powi(2), of(&self.std).powi(2) / of(&other.std).powi(2));
+            0.5 * (width - 1.0 - width.ln() + (of(&self.mean) - of(&other.mean)).powi(2) / variance)
+        };
+        Ok((0..self.mean.layout().len()).map(each).sum())
+    }
+
     /// Writes mean + std · ε, ε the normal numbers of `stream`.
     pub fn draw(&self, stream: Stream, out: &mut Params) {
         let isa = Isa::detect();

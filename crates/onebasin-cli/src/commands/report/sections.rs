@@ -6,9 +6,11 @@ use crate::commands::compact;
 use crate::commands::plane;
 use crate::commands::planted;
 use crate::commands::run::Measured;
+use crate::commands::swap;
 use crate::commands::transpositions::figures as transpositions;
 use anyhow::Context;
 use onebasin::experiment::Recovery;
+use onebasin::experiment::Swap;
 use onebasin::experiment::Transpositions;
 use onebasin_report::Block;
 use onebasin_report::Figure;
@@ -62,6 +64,12 @@ pub(super) fn of(cell: &Measured, prefix: &str, parts: &mut Parts) -> anyhow::Re
                 let tables = vec![("Means over the instances".to_owned(), planted::table(&rows)?)];
                 let figures = planted::figures(&rows, &id)?;
                 parts.sections.push(section(&id, "Planted permutations".to_owned(), tables, figures));
+            }
+            "swap" => {
+                let found: Swap = read(name, value)?;
+                let tables = vec![("What two criteria say to the swap".to_owned(), swap::table(&found))];
+                let figures = swap::figures(&found, &id);
+                parts.sections.push(section(&id, "Two weights that can be swapped".to_owned(), tables, figures));
             }
             // They are compared with each other, for all cells together.
             "align" => {}

@@ -202,6 +202,7 @@ pub(super) fn short(key: &str) -> String {
     let last = parts.next().unwrap_or_default();
     match (parts.next(), last) {
         (Some("prior"), "variance") => "prior variance".to_owned(),
+        (Some("arch"), "hidden") => "width of hidden layers".to_owned(),
         _ => last.replace('_', " "),
     }
 }

@@ -12,6 +12,7 @@ use onebasin::align::Solver;
 use onebasin::error::Error;
 use onebasin::experiment;
 use onebasin::experiment::PlantedConfig;
+use onebasin::experiment::SwapConfig;
 use onebasin::experiment::TrainConfig;
 use onebasin::experiment::TranspositionsConfig;
 use serde::Deserialize;
@@ -43,10 +44,12 @@ struct Written {
     barrier: Option<barrier::Method>,
     plane: Option<plane::Method>,
     compact: Option<compact::Method>,
-    /// A configuration of `onebasin transpositions`.
+    /// Networks that had a start in common, or nothing.
     transpositions: Option<Table>,
-    /// A configuration of `onebasin planted`.
+    /// Alignment problems whose solution is known.
     planted: Option<Table>,
+    /// Two posteriors of two weights.
+    swap: Option<Table>,
 }
 
 fn two() -> Vec<u64> {
@@ -81,7 +84,7 @@ pub(super) struct Experiment {
 /// One combination of the settings that are swept; without a sweep, the whole experiment.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
-    /// From what is asked for, so that it stays when cells are added to the sweep.
+    /// From what is swept, so that it stays whatever else changes; what has to be done again, each stage knows by itself.
     pub(super) id: String,
     /// What is swept, by its whole name, and its value here.
     pub(super) settings: BTreeMap<String, Value>,
@@ -92,6 +95,7 @@ pub(super) struct Cell {
     pub(super) compact: Option<compact::Method>,
     pub(super) transpositions: Option<TranspositionsConfig>,
     pub(super) planted: Option<PlantedConfig>,
+    pub(super) swap: Option<SwapConfig>,
 }
 
 /// A posterior that is inferred.
@@ -147,7 +151,7 @@ impl Experiment {
 
 impl Cell {
     fn new(name: &str, table: &Table, settings: BTreeMap<String, Value>) -> anyhow::Result<Self> {
-        let id = short_hash(table)?;
+        let id = short_hash(&settings)?;
         let written: Written = experiment::from_table(name, table)?;
         let inside = |key: &str| format!("{name}, [{key}]");
         let text = |table: &Table| toml::to_string(table).context("a part of a file that was read can be written");
@@ -190,6 +194,8 @@ impl Cell {
             .planted
             .as_ref()
             .map(|table| anyhow::Ok(PlantedConfig::from_toml(&inside("planted"), &text(table)?, &[])?));
+        let swap =
+            written.swap.as_ref().map(|table| anyhow::Ok(SwapConfig::from_toml(&inside("swap"), &text(table)?)?));
         Ok(Self {
             id,
             settings,
@@ -200,6 +206,7 @@ impl Cell {
             compact: written.compact,
             transpositions: transpositions.transpose()?,
             planted: planted.transpose()?,
+            swap: swap.transpose()?,
         })
     }
 

@@ -11,6 +11,7 @@ use crate::commands::name_of;
 use crate::commands::plane;
 use crate::commands::planted;
 use crate::commands::signals::Signals;
+use crate::commands::swap;
 use crate::commands::train;
 use crate::commands::transpositions;
 use crate::printer::ExitStatus;
@@ -68,6 +69,7 @@ impl<'a> Plan<'a> {
             save_every: SAVE_EVERY,
             // What is finished without a posterior has lost it.
             force: folder.join(stage.report).exists() && !self.file(posterior).exists(),
+            json: false,
         };
         let printer = self.printer.part(&format!("seed {} ({})", posterior.config.seed, posterior.id));
         stage.run(threads, |_| train::infer(&posterior.config, &settings, self.signals, &printer))
@@ -122,6 +124,9 @@ impl<'a> Plan<'a> {
         }
         if let Some(config) = &cell.planted {
             tasks.push(alone("planted", What::Planted(config.clone())));
+        }
+        if let Some(config) = &cell.swap {
+            tasks.push(alone("swap", What::Swap(config.clone())));
         }
         Ok(tasks)
     }
@@ -181,6 +186,7 @@ impl<'a> Plan<'a> {
                 transpositions::measure(config, &folder, self.data, threads, signals, printer)
             }
             What::Planted(config) => planted::measure(config, &folder, threads, signals, printer),
+            What::Swap(config) => swap::measure(config, &folder),
         }
     }
 }
@@ -203,6 +209,7 @@ enum What {
     Compact(compact::Method),
     Transpositions(Box<onebasin::experiment::TranspositionsConfig>),
     Planted(onebasin::experiment::PlantedConfig),
+    Swap(onebasin::experiment::SwapConfig),
 }
 
 impl Task {
@@ -222,6 +229,7 @@ impl Task {
             What::Compact(method) => serde_json::to_value(method),
             What::Transpositions(config) => serde_json::to_value(config),
             What::Planted(config) => serde_json::to_value(config),
+            What::Swap(config) => serde_json::to_value(config),
         };
         value.expect("settings are plain data")
     }

@@ -53,7 +53,9 @@ impl Stage {
     /// Whether there is nothing to do.
     pub(super) fn is_done(&self) -> bool {
         let there = |file: &str| self.folder.join(file).exists();
-        there(self.report) && self.result.is_none_or(there) && self.record().is_some_and(|record| record.inputs == self.inputs)
+        there(self.report)
+            && self.result.is_none_or(there)
+            && self.record().is_some_and(|record| record.inputs == self.inputs)
     }
 
     /// What is remembered; nothing, if the file is not there or damaged.

@@ -123,6 +123,9 @@ fn check_curves(seen: &Value, lines: &Lines, name: &str) {
         assert_eq!(toggle["gone"], serde_json::json!(members), "{name}: {toggle}");
         assert_eq!(toggle["back"], true, "{name}: {toggle}");
     }
+    let point = lines.series[0].points[0];
+    let expected: Vec<f64> = [point.x, point.y].into_iter().chain(point.error).collect();
+    assert!(close(&numbers(&seen["first"]), &expected), "{name}: {} is not {point:?}", seen["first"]);
     let read = seen["curves"].as_array().unwrap();
     assert_eq!(read.len(), 3 * lines.series.len());
     for hover in read {

@@ -9,7 +9,7 @@ use crate::table::Alignment::Right;
 use crate::table::Table;
 
 impl Page {
-    /// The page as GitHub shows it. The figures are `ID.svg` behind the prefix `figures`, which is `figures/` for a folder.
+    /// The page as GitHub shows it. The figures are `ID.svg` in the folder `figures`, which is empty for that of the page.
     pub fn markdown(&self, figures: &str) -> String {
         let mut parts = vec![format!("# {}", markdown(&self.title))];
         parts.extend(paragraphs(&self.summary).map(markdown));
@@ -52,13 +52,16 @@ fn block(block: &Block, figures: &str, parts: &mut Vec<String>) {
             parts.push(table.markdown());
         }
         Block::Figure(figure) => {
-            parts.push(format!("![{}](<{}>)", markdown(&figure.title), link(&format!("{figures}{}.svg", figure.id))));
+            let folder = if figures.is_empty() || figures.ends_with('/') { "" } else { "/" };
+            let path = format!("{figures}{folder}{}.svg", figure.id);
+            parts.push(format!("![{}]({})", markdown(&figure.title), link(&path)));
             parts.push(markdown(&figure.caption));
         }
     }
 }
 
-/// A destination between angle brackets.
+/// A path as the destination of a link: what would end it is written as bytes in hexadecimal digits.
 fn link(path: &str) -> String {
-    path.replace('%', "%25").replace('<', "%3C").replace('>', "%3E").replace('\\', "%5C").replace(['\n', '\r'], " ")
+    let plain = |c: char| !c.is_control() && !" %<>()\\\"".contains(c);
+    path.chars().map(|c| if plain(c) { c.to_string() } else { format!("%{:02X}", u32::from(c)) }).collect()
 }

@@ -53,11 +53,22 @@
     });
   }
 
+  // What the page says of the first point, to which the arrow keys come first.
+  function step(figure) {
+    const plot = figure.querySelector(".plot");
+    plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    const said = figure.querySelector(".tip").textContent;
+    plot.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+    if (!figure.querySelector(".tip").hidden) problems.push("the tip stays after Escape");
+    return said;
+  }
+
   const figures = all("figure").map((figure) => ({
     id: figure.id,
     toggles: all("[data-toggle]", figure).map((button) => press(figure, button)),
     groups: all("[data-group]", figure).map((button) => press(figure, button)),
     curves: readCurves(figure),
+    first: step(figure),
     places: all(".plot circle:not(.ring)", figure).map((dot) =>
       hover(figure, Number(dot.getAttribute("cx")), Number(dot.getAttribute("cy"))),
     ),

@@ -95,6 +95,13 @@ fn no_line_of_markdown_holds_html_or_an_open_fence() {
     let markdown = page().markdown("figures/");
     let outside: String = markdown.split("```").step_by(2).collect();
     assert!(!outside.contains("<script") && !outside.contains("</script") && !outside.contains("<!--"), "{outside}");
+    let links: Vec<&str> =
+        outside.lines().filter_map(|line| line.strip_prefix("![")?.split_once("](")).map(|it| it.1).collect();
+    assert_eq!(links.len(), 2);
+    assert!(
+        links.iter().all(|link| !link.contains([' ', '<', '(']) && link.find(')') == Some(link.len() - 1)),
+        "{links:?}"
+    );
     for line in outside.lines().filter(|line| line.starts_with('|')) {
         let bare = line.replace("\\\\", "").replace("\\|", "");
         assert!([3, 4].contains(&bare.matches('|').count()), "{line}");

@@ -33,9 +33,15 @@ pub(crate) fn markdown(text: &str) -> String {
             c => out.push(c),
         }
     }
-    // What would begin a heading, a list or a quotation, if it opens the line.
-    if out.starts_with(['#', '-', '+', '>', '=', '~']) {
-        out.insert(0, '\\');
+    out
+}
+
+/// As `markdown`, for a paragraph: it begins no heading, list or quotation either.
+pub(crate) fn markdown_paragraph(text: &str) -> String {
+    let mut out = markdown(text);
+    let digits = out.bytes().take_while(u8::is_ascii_digit).count();
+    if out.starts_with(['#', '-', '+', '>', '=', '~']) || digits > 0 && out[digits..].starts_with(['.', ')']) {
+        out.insert(digits, '\\');
     }
     out
 }

@@ -4,6 +4,7 @@ use super::Block;
 use super::Page;
 use super::paragraphs;
 use crate::escape::markdown;
+use crate::escape::markdown_paragraph;
 use crate::table::Alignment::Left;
 use crate::table::Alignment::Right;
 use crate::table::Table;
@@ -12,7 +13,7 @@ impl Page {
     /// The page as GitHub shows it. The figures are `ID.svg` in the folder `figures`, which is empty for that of the page.
     pub fn markdown(&self, figures: &str) -> String {
         let mut parts = vec![format!("# {}", markdown(&self.title))];
-        parts.extend(paragraphs(&self.summary).map(markdown));
+        parts.extend(paragraphs(&self.summary).map(markdown_paragraph));
         if !self.headlines.is_empty() {
             let mut table = Table::new([("", Left), ("", Right), ("", Left)]);
             for headline in &self.headlines {
@@ -40,7 +41,7 @@ impl Page {
 
 fn block(block: &Block, figures: &str, parts: &mut Vec<String>) {
     match block {
-        Block::Text(text) => parts.extend(paragraphs(text).map(markdown)),
+        Block::Text(text) => parts.extend(paragraphs(text).map(markdown_paragraph)),
         Block::Code(command) => {
             // A fence longer than any inside.
             let longest = command.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -48,14 +49,14 @@ fn block(block: &Block, figures: &str, parts: &mut Vec<String>) {
             parts.push(format!("{fence}sh\n{}\n{fence}", command.trim_end()));
         }
         Block::Table { caption, table, .. } => {
-            parts.push(markdown(caption));
+            parts.push(markdown_paragraph(caption));
             parts.push(table.markdown());
         }
         Block::Figure(figure) => {
             let folder = if figures.is_empty() || figures.ends_with('/') { "" } else { "/" };
             let path = format!("{figures}{folder}{}.svg", figure.id);
             parts.push(format!("![{}]({})", markdown(&figure.title), link(&path)));
-            parts.push(markdown(&figure.caption));
+            parts.push(markdown_paragraph(&figure.caption));
         }
     }
 }

@@ -82,12 +82,22 @@ fn pages_have_only_their_own_scripts() {
 fn pipes_do_not_end_cells_of_markdown() {
     let mut table = Table::new([("a|b", Left), ("c", Left)]);
     table.push(["x \\| y\\", "`|` *z* <b>"]);
-    table.push(["two\nlines", "1 < 2"]);
-    let expected = [r"| a\|b | c |", r"| x \\\| y\\ | \`\|\` \*z\* &lt;b> |", r"| two lines | 1 < 2 |"];
+    table.push(["two\nlines", "-1 < 2"]);
+    let expected = [r"| a\|b | c |", r"| x \\\| y\\ | \`\|\` \*z\* &lt;b> |", r"| two lines | -1 < 2 |"];
     let markdown = table.markdown();
     let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = markdown.lines().filter(|line| !line.contains("--")).map(squeezed).collect();
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn paragraphs_of_markdown_begin_nothing_else() {
+    let said = ["# one", "- two", "3. three", "-4 is a number", "5 of 6"];
+    let page =
+        Page { summary: said.join("\n\n"), headlines: vec![], sections: vec![], provenance: vec![], ..sample::page() };
+    let markdown = page.markdown("");
+    let paragraphs: Vec<&str> = markdown.trim_end().split("\n\n").skip(1).collect();
+    assert_eq!(paragraphs, [r"\# one", r"\- two", r"3\. three", r"\-4 is a number", "5 of 6"]);
 }
 
 #[test]

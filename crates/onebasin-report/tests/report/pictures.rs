@@ -25,7 +25,7 @@ fn a_picture_has_its_size_and_all_that_the_drawing_has() {
 #[test]
 fn letters_that_figures_use_are_there() {
     let titled =
-        |title: &str| onebasin_report::Figure { title: title.to_owned(), ..sample::widths() }.png(660).unwrap();
+        |title: &str| onebasin_report::Figure { title: title.to_owned(), ..sample::widths() }.png(250).unwrap();
     // What the font lacks is a box, and a blank is nothing.
     let missing = [titled("\u{13000}"), titled("")];
     for sign in "λσΩ→±×−–…⁻⁷₂é½²∞≤√·".chars() {

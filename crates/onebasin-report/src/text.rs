@@ -12,7 +12,8 @@ const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
 impl Figure {
-    /// The figure in letters, with the numbers at the ends of its axes and a legend under it. The plot itself is `columns` wide and `rows` high.
+    /// The figure in letters, with the numbers at the ends of its axes and a legend under it. The plot itself is `columns`
+    /// wide and `rows` high, but at least 8 by 2.
     pub fn text(&self, columns: usize, rows: usize) -> String {
         let (columns, rows) = (columns.max(8), rows.max(2));
         match &self.chart {

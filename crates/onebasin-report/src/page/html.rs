@@ -1,4 +1,4 @@
-//! A page as one HTML file that needs nothing else: complete without scripts, and with them curves can be hidden and numbers read off.
+//! A page as one HTML file that needs nothing else: complete as it is, while its script hides curves and reads numbers.
 
 use super::Block;
 use super::Page;
@@ -137,7 +137,8 @@ fn legend(lines: &Lines) -> String {
     let mut out = "<div class=\"legend\">\n<ul>\n".to_owned();
     for (index, (series, style)) in lines.series.iter().zip(styles(lines)).enumerate() {
         out += &format!(
-            "<li><button type=\"button\" class=\"{}\" data-toggle=\"{index}\" disabled>{}<span>{}</span></button></li>\n",
+            "<li><button type=\"button\" class=\"{}\" data-toggle=\"{index}\" disabled>{}\
+             <span>{}</span></button></li>\n",
             style.class,
             key(&style),
             xml(&series.label())
@@ -159,17 +160,18 @@ fn legend(lines: &Lines) -> String {
 /// What the script needs to find the point under the pointer; the numbers themselves are those of the file for others.
 fn data(figure: &Figure, frame: &Frame) -> Value {
     let area = &frame.area;
-    let axis = |axis: &Axis, range: &Range, from: f64, to: f64| json!({"label": axis.label, "log": range.scale == Scale::Log, "range": [range.low, range.high], "at": [from, to]});
+    let axis = |axis: &Axis, range: &Range, from: f64, to: f64| {
+        let (log, ends) = (range.scale == Scale::Log, [range.low, range.high]);
+        json!({"label": axis.label, "log": log, "range": ends, "at": [from, to]})
+    };
     let (x, y, value) = match &figure.chart {
         Chart::Lines(lines) => (&lines.x, &lines.y, None),
         Chart::Heat(heat) => (&heat.x, &heat.y, Some(&heat.value.label)),
     };
+    let one = |label: &str, group: &str, points: usize| json!({"label": label, "group": group, "points": points});
     let series: Vec<Value> = match &figure.chart {
-        Chart::Lines(lines) => {
-            let one = |series: &crate::figure::Series| json!({"label": series.label(), "group": series.group, "points": series.points.len()});
-            lines.series.iter().map(one).collect()
-        }
-        Chart::Heat(heat) => vec![json!({"label": "", "group": "", "points": heat.values.len()})],
+        Chart::Lines(lines) => lines.series.iter().map(|it| one(&it.label(), &it.group, it.points.len())).collect(),
+        Chart::Heat(heat) => vec![one("", "", heat.values.len())],
     };
     json!({
         "file": figure.id,

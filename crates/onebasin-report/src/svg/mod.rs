@@ -1,4 +1,4 @@
-//! Figures as SVG: one drawing serves the file of its own and the page, which colours it by classes and cuts off title and legend.
+//! Figures as SVG: one drawing for its file and for the page, which recolours it by classes and cuts off title and legend.
 
 mod axes;
 mod canvas;

@@ -48,7 +48,8 @@ proptest! {
         prop_assert_eq!(rows.len(), points.len() + 1);
         for (row, (x, y, error)) in rows[1..].iter().zip(points) {
             prop_assert_eq!(&row[..2], &[name.clone(), "test".to_owned()]);
-            let same = |cell: &str, value: f64| cell.parse::<f64>().unwrap().to_bits() == value.to_bits() || value.is_nan() && cell == "NaN";
+            let bits = |cell: &str| cell.parse::<f64>().unwrap().to_bits();
+            let same = |cell: &str, value: f64| bits(cell) == value.to_bits() || value.is_nan() && cell == "NaN";
             prop_assert!(same(&row[2], x) && same(&row[3], y), "{row:?}");
             prop_assert!(error.map_or(row[4].is_empty(), |error| same(&row[4], error)), "{row:?}");
         }

@@ -49,7 +49,7 @@ proptest! {
     fn any_numbers_make_a_drawing(
         scales in [scale(), scale()],
         all in prop::collection::vec(
-            (prop::collection::vec((any::<f64>(), any::<f64>(), any::<Option<f64>>()), 0..12), any::<bool>(), any::<bool>()), 0..13,
+            (prop::collection::vec(any::<(f64, f64, Option<f64>)>(), 0..12), any::<bool>(), any::<bool>()), 0..13,
         ),
     ) {
         let make = |(points, markers, reference)| Series { markers, reference, ..sample::series("name", "group", points) };

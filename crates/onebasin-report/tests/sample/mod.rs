@@ -145,6 +145,14 @@ pub(crate) fn results() -> Table {
     table
 }
 
+const SUMMARY: &str = "Two mean-field posteriors of a 784-512-512-512-10 network are 1.93 nats apart along the geodesic. \
+                       After the units of one are put into the order of the other, the barrier is 0.02 nats.\n\n\
+                       All numbers are of 10,000 test images unless it is said otherwise.";
+const ORDER: &str = "Units of hidden layers have no order of their own. A barrier between two posteriors may therefore lie \
+                     between two names of the same function.";
+const COMMAND: &str = "onebasin barrier runs/mnist-a/posterior.safetensors runs/mnist-b/posterior.safetensors \
+                       --orders unaligned,means,wasserstein -o results/barrier";
+
 pub(crate) fn page() -> Page {
     let headline = |label: &str, value: &str, note: &str| Headline {
         label: label.to_owned(),
@@ -152,11 +160,15 @@ pub(crate) fn page() -> Page {
         note: note.to_owned(),
     };
     let section = |id: &str, title: &str, blocks| Section { id: id.to_owned(), title: title.to_owned(), blocks };
+    let text = |text: &str| Block::Text(text.to_owned());
+    let caption = "Barriers and distances for each order of the units.".to_owned();
+    let table = Block::Table { id: "orders".to_owned(), caption, table: results() };
+    let barrier = vec![text(ORDER), Block::Figure(barrier()), table, Block::Code(COMMAND.to_owned())];
+    let relabelled = text("Samples of several chains are relabelled before a Gaussian is fitted.");
+    let origin = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     Page {
         title: "Two posteriors of MNIST in one basin".to_owned(),
-        summary: "Two mean-field posteriors of a 784-512-512-512-10 network are 1.93 nats apart along the geodesic. After the units of one \
-                  are put into the order of the other, the barrier is 0.02 nats.\n\nAll numbers are of 10,000 test images unless it is said otherwise."
-            .to_owned(),
+        summary: SUMMARY.to_owned(),
         headlines: vec![
             headline("Barrier, unaligned", "1.931 nats", "± 0.048 on test images"),
             headline("Barrier, aligned", "0.018 nats", "± 0.015; not significant at 2σ"),
@@ -164,21 +176,16 @@ pub(crate) fn page() -> Page {
             headline("Distance W₂", "43.8 → 31.4", "of all parameters"),
         ],
         sections: vec![
-            section("barrier", "The barrier", vec![
-                Block::Text("Units of hidden layers have no order of their own. A barrier between two posteriors may therefore lie between two names of the same function.".to_owned()),
-                Block::Figure(barrier()),
-                Block::Table { id: "orders".to_owned(), caption: "Barriers and distances for each order of the units.".to_owned(), table: results() },
-                Block::Code("onebasin barrier runs/mnist-a/posterior.safetensors runs/mnist-b/posterior.safetensors --orders unaligned,means,wasserstein -o results/barrier".to_owned()),
-            ]),
+            section("barrier", "The barrier", barrier),
             section("widths", "The width of networks", vec![Block::Figure(widths())]),
             section("plane", "The plane", vec![Block::Figure(plane())]),
-            section("deviations", "Standard deviations", vec![Block::Text("Samples of several chains are relabelled before a Gaussian is fitted.".to_owned()), Block::Figure(deviations())]),
+            section("deviations", "Standard deviations", vec![relabelled, Block::Figure(deviations())]),
         ],
         provenance: vec![
-            ("version".to_owned(), "onebasin 0.1.0".to_owned()),
-            ("command".to_owned(), "onebasin report results/barrier -o report.html".to_owned()),
-            ("data".to_owned(), "mnist, SHA-256 440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609".to_owned()),
-            ("seed".to_owned(), "1".to_owned()),
+            origin("version", "onebasin 0.1.0"),
+            origin("command", "onebasin report results/barrier -o report.html"),
+            origin("data", "mnist, SHA-256 440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+            origin("seed", "1"),
         ],
     }
 }

@@ -29,7 +29,7 @@ fn the_page_shows_what_was_measured() {
         for ending in ["svg", "png", "csv"] {
             assert!(place.path(&format!("out/report/figures/{kind}.{ending}")).exists(), "{kind}.{ending}");
         }
-        assert!(markdown.contains(&format!("(<figures/{kind}.svg>)")), "{kind}");
+        assert!(markdown.contains(&format!("(figures/{kind}.svg)")), "{kind}");
     }
     // Again, from the measures alone.
     place.onebasin("report out -o again");
@@ -46,7 +46,7 @@ fn several_experiments_come_onto_one_page() {
     place.onebasin("report first second -o docs/results.md");
     let text = place.text("docs/results.md");
     assert!(text.contains("## Small") && text.contains("## Other"), "{text}");
-    assert!(text.contains("(<results/first-barrier-0-1-loss.svg>)"), "{text}");
+    assert!(text.contains("(results/first-barrier-0-1-loss.svg)"), "{text}");
     assert!(place.path("docs/results/second-barrier-5-6-loss.svg").exists());
     let all: serde_json::Value = serde_json::from_str(&place.onebasin("report first second -o page --json")).unwrap();
     assert_eq!(all, serde_json::json!([place.json("first/measures.json"), place.json("second/measures.json")]));

@@ -98,7 +98,7 @@ pub(super) fn of(results: &Results, prefix: &str, parts: &mut Parts) -> anyhow::
             note: results.times.machine.clone(),
         }));
     }
-    blocks.push(table(&entries, prefix));
+    blocks.push(table(&entries, key.map(|key| sweep::short(key)).as_deref(), prefix));
     parts.sections.push(Section { id: format!("{prefix}alignments"), title: "Alignments".to_owned(), blocks });
     Ok(())
 }
@@ -121,25 +121,24 @@ fn times(entries: &[Entry], key: &str, prefix: &str) -> Block {
     ))
 }
 
-fn table(entries: &[Entry], prefix: &str) -> Block {
-    let titles = ["after / bound", "part of the gain", "W2 before", "W2 after", "NoT", "assignments", "seconds"];
-    let columns = [("cell", Left), ("channel, solver", Left)].into_iter();
+fn table(entries: &[Entry], key: Option<&str>, prefix: &str) -> Block {
+    let titles = ["part of the gain", "W2 before", "W2 after", "NoT", "assignments", "seconds"];
+    let swept = key.map(|key| (key, Right)).into_iter();
+    let columns = swept.chain([("channel, solver", Left)]);
     let mut table = Table::new(columns.chain(titles.map(|title| (title, Right))));
     for Entry { cell, name, member, seconds, .. } in entries {
         let Objective { before, after, bound } = member.objective;
-        table.push([
-            cell.clone(),
+        let cells = [
             name.clone(),
-            format!("{:.4}", after / bound),
             format!("{:.4}", (after - before) / (bound - before)),
             format!("{:.4}", member.distance.before),
             format!("{:.4}", member.distance.after),
             member.permutations.iter().map(|permutation| permutation.transpositions).sum::<usize>().to_string(),
             member.assignments.to_string(),
             seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.3}")),
-        ]);
+        ];
+        table.push(key.map(|_| cell.clone()).into_iter().chain(cells));
     }
-    let caption =
-        "The objective as a part of its upper bound, and what alignment gains as a part of what it could at most";
+    let caption = "What each alignment gains, as a part of what no permutations could exceed";
     Block::Table { id: format!("{prefix}alignments-table"), caption: caption.to_owned(), table }
 }

@@ -70,10 +70,10 @@ pub(crate) fn write(
         let figures = output.with_extension("");
         write_figures(&page, &figures)?;
         let beside = figures.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        put(output, page.markdown(&format!("{beside}/")).as_bytes())?;
+        put(output, page.markdown(&beside).as_bytes())?;
     } else {
         write_figures(&page, &output.join("figures"))?;
-        put(&output.join("report.md"), page.markdown("figures/").as_bytes())?;
+        put(&output.join("report.md"), page.markdown("figures").as_bytes())?;
         for (id, cells) in page::tables(&page) {
             put(&output.join("figures").join(format!("{id}.csv")), cells.as_bytes())?;
         }

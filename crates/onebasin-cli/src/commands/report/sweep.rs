@@ -146,7 +146,7 @@ fn figure(
     let caption =
         "Means over pairs of posteriors with their standard errors, or of one pair with the Monte Carlo error.";
     let title = format!("{title} against {}", short(key));
-    let y = draw::linear(&format!("barrier, {unit}"));
+    let y = draw::fitting(&format!("barrier, {unit}"), entries.iter().map(|entry| factor * entry.mean(which).0));
     Block::Figure(draw::lines(format!("{prefix}sweep-{id}"), &title, caption, [x, y], series))
 }
 

@@ -291,7 +291,8 @@ fn what_cannot_be_measured_is_refused() {
     place.refused(&["a"], &["<B>"]);
     place.refused(&["a", "b", "--points", "4"], &["points", "odd"]);
     place.refused(&["a", "b", "--samples", "0"], &["samples"]);
-    place.refused(&["a", "b", "--images", "0"], &["--images"]);
+    place.refused(&["a", "b", "--images", "0"], &["the number of images"]);
+    place.refused(&["a", "b", "--test-images", "0"], &["the number of images"]);
     place.refused(&["a", "b", "--threads", "0"], &["threads"]);
     place.refused(&["a", "b", "--dataset", "nowhere"], &["nowhere", "digits"]);
     place.refused(&["a", "b", "--dataset", "synthetic"], &["synthetic", "6x6x1"]);

@@ -77,6 +77,7 @@ fn help_of_data() {
         Options:
               --data <DIR>  Folder of the data sets [default: `onebasin` in the platform's folder for data]
                             [env: ONEBASIN_DATA]
+              --json        Print JSON instead of a table
           -h, --help        Print help
 
         Example:
@@ -115,6 +116,7 @@ fn help_of_data() {
         Options:
               --data <DIR>  Folder of the data sets [default: `onebasin` in the platform's folder for data]
                             [env: ONEBASIN_DATA]
+              --json        Print JSON instead of a table
           -h, --help        Print help
 
         Example:

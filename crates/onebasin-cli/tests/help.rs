@@ -259,6 +259,9 @@ fn help_of_train() {
               --force
                   Begin anew: remove what an earlier run left in the folder, whatever its settings
 
+              --json
+                  Print result.json instead of a table
+
           -h, --help
                   Print help (see a summary with '-h')
 

@@ -233,7 +233,7 @@ fn what_cannot_be_measured_is_refused() {
         ("a a", "on one line"),
         ("a b --points 1", "points"),
         ("a b --margin=-1", "margin"),
-        ("a b --images 0", "--images"),
+        ("a b --images 0", "the number of images"),
         ("a b --threads 0", "threads"),
         ("a b --channel w2 --alignment x.json", "--alignment"),
         ("a b --alignment x.json", "x.json"),

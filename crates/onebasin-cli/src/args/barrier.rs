@@ -42,28 +42,20 @@ impl BarrierArgs {
     pub(super) fn resolve(self) -> barrier::Settings {
         let Self { pair, channels, no_alignment, paths, calibrate, points, samples, replicates } = self;
         let by_default = channels.is_empty() && pair.alignment.is_none() && !no_alignment;
-        barrier::Settings {
-            posteriors: [pair.from, pair.to],
-            output: pair.output,
-            data: pair.data.resolve(),
-            alignment: pair.alignment,
-            method: barrier::Method {
-                dataset: pair.dataset,
-                splits: pair.splits,
-                images: pair.images,
-                test_images: pair.test_images,
-                channels: if by_default { vec![Channel::default()] } else { channels },
-                solver: pair.solver,
-                paths,
-                calibrate,
-                points,
-                samples,
-                replicates,
-                seed: pair.seed,
-            },
-            threads: pair.threads,
-            force: pair.force,
-            json: pair.json,
-        }
+        let method = barrier::Method {
+            dataset: pair.dataset.clone(),
+            splits: pair.splits.clone(),
+            images: pair.images,
+            test_images: pair.test_images,
+            channels: if by_default { vec![Channel::default()] } else { channels },
+            solver: pair.solver,
+            paths,
+            calibrate,
+            points,
+            samples,
+            replicates,
+            seed: pair.seed,
+        };
+        pair.resolve(method)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::DataArgs;
 use super::named;
+use crate::commands::pairs;
 use onebasin::align::Solver;
 use onebasin::data::Split;
 use std::path::PathBuf;
@@ -51,4 +52,19 @@ pub(super) struct PairArgs {
     /// Print measures.json instead of a table
     #[arg(long)]
     pub(super) json: bool,
+}
+
+impl PairArgs {
+    pub(super) fn resolve<M>(self, method: M) -> pairs::Settings<M> {
+        pairs::Settings {
+            posteriors: [self.from, self.to],
+            output: self.output,
+            data: self.data.resolve(),
+            alignment: self.alignment,
+            method,
+            threads: self.threads,
+            force: self.force,
+            json: self.json,
+        }
+    }
 }

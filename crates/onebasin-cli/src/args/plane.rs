@@ -28,26 +28,18 @@ pub(super) struct PlaneArgs {
 impl PlaneArgs {
     pub(super) fn resolve(self) -> plane::Settings {
         let Self { pair, channel, points, margin, samples } = self;
-        plane::Settings {
-            posteriors: [pair.from, pair.to],
-            output: pair.output,
-            data: pair.data.resolve(),
-            alignment: pair.alignment,
-            method: plane::Method {
-                dataset: pair.dataset,
-                splits: pair.splits,
-                images: pair.images,
-                test_images: pair.test_images,
-                channel,
-                solver: pair.solver,
-                points,
-                margin,
-                samples,
-                seed: pair.seed,
-            },
-            threads: pair.threads,
-            force: pair.force,
-            json: pair.json,
-        }
+        let method = plane::Method {
+            dataset: pair.dataset.clone(),
+            splits: pair.splits.clone(),
+            images: pair.images,
+            test_images: pair.test_images,
+            channel,
+            solver: pair.solver,
+            points,
+            margin,
+            samples,
+            seed: pair.seed,
+        };
+        pair.resolve(method)
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod data;
 mod folder;
 mod images;
 mod members;
-mod pairs;
+pub(crate) mod pairs;
 pub(crate) mod plane;
 pub(crate) mod planted;
 mod pool;

@@ -1,12 +1,17 @@
 //! Two posteriors that something is measured between: whether they can be compared, on which images, and how one is permuted.
 
+use super::folder::Folder;
+use super::folder::Kind;
 use super::images;
+use super::members;
 use super::members::Source;
+use super::threads;
 use anyhow::Context;
 use anyhow::bail;
 use onebasin::arch::Arch;
 use onebasin::data::Examples;
 use onebasin::data::Split;
+use onebasin::error::Error;
 use onebasin::posterior::Posterior;
 use onebasin::store::StoredPosterior;
 use onebasin::symmetry::Permutations;
@@ -14,9 +19,61 @@ use onebasin::symmetry::Spec;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::path::PathBuf;
+
+/// What a command that measures something between two posteriors needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings<M> {
+    /// Files, or folders of runs: the one that stays, then the one that is permuted.
+    pub(crate) posteriors: [PathBuf; 2],
+    /// The folder that is written, if one is.
+    pub(crate) output: Option<PathBuf>,
+    /// The folder of the data sets.
+    pub(crate) data: PathBuf,
+    /// Permutations that are known: a file of `onebasin align`.
+    pub(crate) alignment: Option<PathBuf>,
+    /// What is measured.
+    pub(crate) method: M,
+    /// `None` for one per core.
+    pub(crate) threads: Option<usize>,
+    /// Whether earlier measures may be replaced.
+    pub(crate) force: bool,
+    /// Whether the report is printed instead of a table.
+    pub(crate) json: bool,
+}
+
+/// Two posteriors that can be compared, and what they are compared on.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) sources: Vec<Source>,
+    pub(super) stored: Vec<StoredPosterior>,
+    pub(super) arch: Arch,
+    pub(super) parts: Vec<(Split, Examples)>,
+    /// The folder that may be written.
+    pub(super) folder: Option<Folder>,
+    pub(super) threads: usize,
+}
+
+impl<M> Settings<M> {
+    /// Finds and reads all; changes nothing.
+    pub(super) fn open(&self, kind: &'static Kind, wanted: Wanted<'_>) -> anyhow::Result<Opened> {
+        let threads = threads(self.threads)?;
+        if threads == 0 {
+            return Err(Error::Zero { what: "the number of threads".to_owned() }.into());
+        }
+        let sources = members::find(&self.posteriors, self.output.as_deref())?;
+        let folder = self.output.as_deref().map(|output| Folder::look(kind, output, self.force)).transpose()?;
+        let stored = members::read(&sources)?;
+        check(&sources, &stored)?;
+        let arch = Arch::new(stored[0].provenance.arch.clone())?;
+        let parts = wanted.parts(&self.data, &stored[0], &arch);
+        let parts = parts.with_context(|| sources[0].file.display().to_string())?;
+        Ok(Opened { sources, stored, arch, parts, folder, threads })
+    }
+}
 
 /// Refuses posteriors between which there is no path, or no loss that means the same to both.
-pub(super) fn check(sources: &[Source], stored: &[StoredPosterior]) -> anyhow::Result<()> {
+fn check(sources: &[Source], stored: &[StoredPosterior]) -> anyhow::Result<()> {
     for (source, stored) in sources.iter().zip(stored) {
         let file = source.file.display();
         match &stored.posterior {
@@ -44,8 +101,6 @@ pub(super) fn check(sources: &[Source], stored: &[StoredPosterior]) -> anyhow::R
 /// Images that are asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted<'a> {
-    /// The folder of the data sets.
-    pub(super) data: &'a Path,
     /// `None` for what the first posterior was trained on.
     pub(super) dataset: Option<&'a str>,
     pub(super) splits: &'a [Split],
@@ -56,8 +111,16 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// The images to measure on, as the first posterior sees them.
-    pub(super) fn parts(&self, first: &StoredPosterior, arch: &Arch) -> anyhow::Result<Vec<(Split, Examples)>> {
+    /// Refuses none.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if self.images == 0 || self.test_images == Some(0) {
+            return Err(Error::Zero { what: "the number of images".to_owned() });
+        }
+        Ok(())
+    }
+
+    /// The images to measure on, from the folder of the data sets, as the first posterior sees them.
+    fn parts(&self, data: &Path, first: &StoredPosterior, arch: &Arch) -> anyhow::Result<Vec<(Split, Examples)>> {
         let mut config = images::config(&first.provenance)?;
         if let Some(name) = self.dataset {
             name.clone_into(&mut config.data.name);
@@ -66,9 +129,9 @@ impl Wanted<'_> {
         let mut parts = Vec::new();
         for split in self.splits {
             let examples = match split {
-                Split::Train => images::first(&config.training(self.data)?, self.images, &first.provenance)?,
+                Split::Train => images::first(&config.training(data)?, self.images, &first.provenance)?,
                 Split::Test => {
-                    let all = config.test(self.data, &first.provenance.standardisation)?;
+                    let all = config.test(data, &first.provenance.standardisation)?;
                     match self.test_images {
                         Some(most) => images::first(&all, most, &first.provenance)?,
                         None => all,

@@ -4,23 +4,20 @@ mod figures;
 mod report;
 mod text;
 
-use crate::commands::folder::Folder;
 use crate::commands::folder::Kind;
 use crate::commands::images;
-use crate::commands::members;
 use crate::commands::members::Source;
 use crate::commands::name_of;
 use crate::commands::pairs;
+use crate::commands::pairs::Opened;
 use crate::commands::pairs::Wanted;
 use crate::commands::signals::Signals;
-use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
 use anyhow::Context;
 use onebasin::align;
 use onebasin::align::Channel;
 use onebasin::align::Solver;
-use onebasin::arch::Arch;
 use onebasin::data::Split;
 use onebasin::error::Error;
 use onebasin::kernels::Team;
@@ -36,7 +33,6 @@ use onebasin::symmetry::Spec;
 use report::Measured;
 use serde::Deserialize;
 use serde::Serialize;
-use std::path::PathBuf;
 use std::time::Instant;
 
 pub(crate) use report::Report;
@@ -48,25 +44,7 @@ const POINTS: &str = "plane.csv";
 const KIND: Kind = Kind { command: "plane", report: "measures.json", is_own: |name| name == POINTS, folders: &[] };
 
 /// What the command needs to know.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Settings {
-    /// Files, or folders of runs: the one that stays, then the one that is permuted.
-    pub(crate) posteriors: [PathBuf; 2],
-    /// The folder that is written, if one is.
-    pub(crate) output: Option<PathBuf>,
-    /// The folder of the data sets.
-    pub(crate) data: PathBuf,
-    /// Permutations that are known: a file of `onebasin align`.
-    pub(crate) alignment: Option<PathBuf>,
-    /// What is measured.
-    pub(crate) method: Method,
-    /// `None` for one per core.
-    pub(crate) threads: Option<usize>,
-    /// Whether earlier measures may be replaced.
-    pub(crate) force: bool,
-    /// Whether the report is printed instead of a table and a map.
-    pub(crate) json: bool,
-}
+pub(crate) type Settings = pairs::Settings<Method>;
 
 /// What is measured, as an experiment asks for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,10 +99,18 @@ impl Method {
 
     /// Refuses what cannot be measured.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.images == 0 || self.test_images == Some(0) {
-            return Err(Error::Zero { what: "the number of images".to_owned() });
-        }
+        self.wanted().check()?;
         self.measure().check()
+    }
+
+    /// On which images.
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            dataset: self.dataset.as_deref(),
+            splits: &self.splits,
+            images: self.images,
+            test_images: self.test_images,
+        }
     }
 }
 
@@ -132,27 +118,9 @@ impl Method {
 pub(crate) fn run(settings: &Settings, signals: &Signals, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let method = &settings.method;
     method.check()?;
-    let threads = threads(settings.threads)?;
-    if threads == 0 {
-        return Err(Error::Zero { what: "the number of threads".to_owned() }.into());
-    }
-    let sources = members::find(&settings.posteriors, settings.output.as_deref())?;
-    let look = |output: &PathBuf| Folder::look(&KIND, output, settings.force);
-    let folder = settings.output.as_ref().map(look).transpose()?;
-    let stored = members::read(&sources)?;
-    pairs::check(&sources, &stored)?;
+    let Opened { sources, stored, arch, parts, folder, threads } = settings.open(&KIND, method.wanted())?;
     let first = &stored[0];
-    let arch = Arch::new(first.provenance.arch.clone())?;
-    let wanted = Wanted {
-        data: &settings.data,
-        dataset: method.dataset.as_deref(),
-        splits: &method.splits,
-        images: method.images,
-        test_images: method.test_images,
-    };
-    let of_first = || sources[0].file.display().to_string();
-    let parts = wanted.parts(first, &arch).with_context(of_first)?;
-    let config = images::config(&first.provenance).with_context(of_first)?;
+    let config = images::config(&first.provenance).with_context(|| sources[0].file.display().to_string())?;
     // The posterior knows nothing of other data.
     let density = if method.splits.contains(&Split::Train) && method.dataset.is_none() {
         let images = config.training(&settings.data)?.len();

@@ -53,18 +53,24 @@ impl Report {
     }
 }
 
+/// Standard deviations below this part of the largest, of weights that no image reaches, would push all others into a corner.
+const SHOWN: f64 = 1e-6;
+
 /// One curve for each tensor.
 fn widths(id: &str, labels: &Compact) -> Figure {
+    let largest = labels.widths.iter().flat_map(|widths| &widths.borders).copied().fold(0.0, f64::max);
     let of = |Widths { tensor, borders, counts, .. }: &Widths| {
         let total: usize = counts.iter().sum();
         let middles = borders.windows(2).map(|border| (border[0] * border[1]).sqrt());
         let parts = counts.iter().map(|count| *count as f64 / total.max(1) as f64);
-        draw::curve(tensor, "", middles.zip(parts).map(|(x, y)| draw::point(x, y)))
+        let points = middles.zip(parts).map(|(x, y)| draw::point(x, y));
+        draw::curve(tensor, "", points.filter(|point| point.x >= SHOWN * largest))
     };
     draw::lines(
         format!("{id}-widths-{}", labels.name),
         &format!("Standard deviations, {}", labels.name),
-        "How many of the weights of each tensor have a standard deviation in each of ten bins for each power of ten.",
+        "How many of the weights of each tensor have a standard deviation in each of ten bins for each power of ten; those \
+         below a millionth of the largest are left out.",
         [draw::log("standard deviation"), draw::linear("part of the tensor")],
         labels.widths.iter().map(of).collect(),
     )

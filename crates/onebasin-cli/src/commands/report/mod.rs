@@ -68,11 +68,11 @@ pub(crate) fn write(
     let page = page::of(&results)?;
     if output.extension().is_some_and(|extension| extension == "md") {
         let figures = output.with_extension("");
-        write_figures(&page, &figures)?;
+        write_figures(&page, &figures, &["svg", "csv"])?;
         let beside = figures.file_name().unwrap_or_default().to_string_lossy().into_owned();
         put(output, page.markdown(&beside).as_bytes())?;
     } else {
-        write_figures(&page, &output.join("figures"))?;
+        write_figures(&page, &output.join("figures"), &["svg", "png", "csv"])?;
         put(&output.join("report.md"), page.markdown("figures").as_bytes())?;
         for (id, cells) in page::tables(&page) {
             put(&output.join("figures").join(format!("{id}.csv")), cells.as_bytes())?;
@@ -127,12 +127,18 @@ fn of_one_group(mut figure: Figure) -> Figure {
     figure
 }
 
-fn write_figures(page: &Page, folder: &Path) -> anyhow::Result<()> {
+/// Writes each figure in each of these forms; a page in Markdown is kept with its text, so it does without pixels.
+fn write_figures(page: &Page, folder: &Path, forms: &[&str]) -> anyhow::Result<()> {
     for figure in page.figures() {
-        let path = |ending: &str| folder.join(format!("{}.{ending}", figure.id));
-        put(&path("svg"), figure.svg().as_bytes())?;
-        put(&path("png"), &figure.png(PIXELS).with_context(|| path("png").display().to_string())?)?;
-        put(&path("csv"), figure.csv().as_bytes())?;
+        for form in forms {
+            let path = folder.join(format!("{}.{form}", figure.id));
+            let bytes = match *form {
+                "svg" => figure.svg().into_bytes(),
+                "png" => figure.png(PIXELS).with_context(|| path.display().to_string())?,
+                _ => figure.csv().into_bytes(),
+            };
+            put(&path, &bytes)?;
+        }
     }
     Ok(())
 }

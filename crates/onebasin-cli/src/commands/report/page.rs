@@ -91,7 +91,8 @@ fn name(results: &Results) -> String {
 fn command(results: &Results) -> String {
     let total: f64 =
         results.times.seconds.iter().filter(|(place, _)| !place.ends_with("/seconds")).map(|(_, time)| time).sum();
-    let time = if total > 0.0 { format!("  # {}", duration(total)) } else { String::new() };
+    let time =
+        if total > 0.0 { format!("  # {} of work, summed over all jobs", duration(total)) } else { String::new() };
     format!("onebasin run experiments/{}.toml{time}", name(results))
 }
 

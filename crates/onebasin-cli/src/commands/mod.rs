@@ -60,7 +60,7 @@ pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit
         Settings::Completions(settings) => completions::run(settings, printer),
         Settings::Plane(settings) => plane::run(settings, &Signals::listen()?, printer),
         Settings::Report(settings) => report::run(settings, printer),
-        Settings::Run(settings) => run::run(settings, &Signals::listen()?, printer),
+        Settings::Run(settings) => run::run(settings, printer),
         Settings::Train(settings) => train::run(settings, printer),
         Settings::Data(settings) => data::run(settings, printer),
     }

@@ -1,6 +1,8 @@
 //! Mistakes are named, with what to do, and leave no trace.
 
 use crate::harness::Place;
+use serde_json::Value;
+use serde_json::json;
 use std::fs;
 
 #[test]
@@ -20,7 +22,16 @@ fn mistakes_are_named_and_leave_no_trace() {
         ("sweep.train.prior.variance=[]", &["`sweep.train.prior.variance` is not a list"]),
         ("sweep.train.prior.variance=[1.0,1.0]", &["twice"]),
         ("sweep.train.prior.varance=[1.0]", &["did you mean `variance`?"]),
-        ("train.data.name=mnits", &["mnits"]),
+        ("train.data.name=mnits", &["small.toml, [train]", "mnits"]),
+        ("train.prior.variance=-1", &["small.toml, [train]", "-1"]),
+        ("barrier.dataset=mnits", &["mnits"]),
+        ("seeds=[0,1,0,1]", &["[seeds]: 0 is there twice"]),
+        ("barrier.paths=[\"natural\",\"natural\"]", &["[barrier.paths]: \"natural\" is there twice"]),
+        ("align.solvers=[\"best\",\"best\"]", &["[align.solvers]", "twice"]),
+        ("barrier.points=9223372036854775807", &["[barrier]", "points"]),
+        ("barrier.samples=9223372036854775807", &["[barrier]", "samples"]),
+        ("plane.points=9223372036854775807", &["[plane]", "points"]),
+        ("swap={means=[[0,0],[0,0]],stds=[[1,1],[1,nan]]}", &["[swap]", "stds"]),
     ] {
         let said = place.refused(&format!("run small.toml -o out --set {setting}"));
         for message in messages {
@@ -47,14 +58,32 @@ fn folders_of_others_are_left_alone() {
 }
 
 #[test]
+fn what_a_kill_leaves_at_the_very_beginning_is_no_obstacle() {
+    let place = Place::new();
+    fs::create_dir(place.path("out")).unwrap();
+    fs::write(place.path("out/lock"), "").unwrap();
+    fs::write(place.path("out/experiment.toml.tmp"), "tit").unwrap();
+    place.onebasin("run small.toml -o out");
+    let said = place.refused("run out/experiment.toml -o out");
+    assert!(said.contains("choose another with -o"), "{said}");
+}
+
+#[test]
 fn results_that_somebody_has_changed_are_an_error_that_names_them() {
     let place = Place::new();
     place.onebasin("run small.toml -o out");
     let text = place.text("out/measures.json");
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut measures: Value = serde_json::from_str(&text).unwrap();
+        change(&mut measures["cells"][0]["stages"]);
+        measures.to_string()
+    };
     for (damaged, message) in [
         (text[..text.len() / 2].to_owned(), "measures.json"),
         (text.replace("\"curves\"", "\"curve\""), "barrier/0-1"),
         (text.replace("\"barrier/0-1\"", "\"surprise\""), "surprise"),
+        (with(&|stages| stages["barrier/0-1"]["curves"][0]["points"] = json!([])), "barrier/0-1"),
+        (with(&|stages| _ = stages["plane/0-1"]["planes"][0]["points"].as_array_mut().unwrap().pop()), "plane/0-1"),
     ] {
         fs::write(place.path("out/measures.json"), damaged).unwrap();
         let said = place.refused("report out");

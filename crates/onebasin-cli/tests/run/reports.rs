@@ -46,8 +46,8 @@ fn several_experiments_come_onto_one_page() {
     place.onebasin("report first second -o docs/results.md");
     let text = place.text("docs/results.md");
     assert!(text.contains("## Small") && text.contains("## Other"), "{text}");
-    assert!(text.contains("(results/first-barrier-0-1-loss.svg)"), "{text}");
-    assert!(place.path("docs/results/second-barrier-5-6-loss.svg").exists());
+    assert!(text.contains("(results/small-barrier-0-1-loss.svg)"), "{text}");
+    assert!(place.path("docs/results/small-2-barrier-5-6-loss.svg").exists());
     let all: serde_json::Value = serde_json::from_str(&place.onebasin("report first second -o page --json")).unwrap();
     assert_eq!(all, serde_json::json!([place.json("first/measures.json"), place.json("second/measures.json")]));
 }

@@ -74,6 +74,26 @@ fn what_is_done_is_not_done_again_and_what_has_changed_is() {
 }
 
 #[test]
+fn a_folder_can_be_moved_and_what_was_changed_in_it_is_measured_again() {
+    let place = Place::new();
+    let printed = place.onebasin("run small.toml -o digits --json");
+    assert_eq!(printed, place.text("digits/measures.json"));
+    fs::rename(place.path("digits"), place.path("moved")).unwrap();
+    let stage = |name: &str| {
+        let files = place.files("moved");
+        let (path, _) = files.iter().find(|(path, _)| path.to_str().unwrap().ends_with(name)).unwrap();
+        place.path("moved").join(path)
+    };
+    let measured = stage("barrier/0-1/measures.json");
+    fs::write(&measured, fs::read_to_string(&measured).unwrap().replace("\"seed\": 0", "\"seed\": 1")).unwrap();
+    let trained = stage("result.json");
+    fs::write(&trained, "{").unwrap();
+    place.onebasin("run small.toml -o moved");
+    assert_eq!(place.text("moved/measures.json"), printed);
+    assert_eq!(place.json("moved/measures.json")["cells"][0]["stages"]["barrier/0-1"]["data"], "digits half:a");
+}
+
+#[test]
 fn a_sweep_has_a_cell_for_each_combination() {
     let place = Place::new();
     let line = "run small.toml -o out --set sweep.train.prior.variance=[0.1,1.0] --set sweep.barrier.samples=[2,3]";

@@ -2,6 +2,7 @@
 
 use super::config::from_table;
 use super::config::read_table;
+use crate::error::Error;
 use crate::error::Result;
 use crate::params::Layout;
 use crate::params::Params;
@@ -46,7 +47,12 @@ impl SwapConfig {
     /// Reads TOML; `name` is how the text is called in errors.
     pub fn from_toml(name: &str, text: &str) -> Result<Self> {
         let config: Self = from_table(name, &read_table(name, text, &[])?)?;
-        config.gaussians()?;
+        if let Some(value) = config.means.as_flattened().iter().find(|value| !value.is_finite()) {
+            return Err(Error::OutOfRange { what: "a number of means", value: value.to_string(), expected: "finite" });
+        }
+        for value in config.stds.as_flattened() {
+            Error::unless_positive("a number of stds", f64::from(*value))?;
+        }
         Ok(config)
     }
 

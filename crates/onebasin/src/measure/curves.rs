@@ -51,16 +51,20 @@ impl BarrierSettings {
     /// Refuses what cannot be measured.
     pub fn check(&self) -> Result<()> {
         grid(self.points)?;
-        if self.samples == 0 {
-            return Err(Error::Zero { what: "the number of samples".to_owned() });
+        if !(1..=MOST).contains(&self.samples) {
+            let value = self.samples.to_string();
+            return Err(Error::OutOfRange { what: "the number of samples", value, expected: "from 1 to 100000" });
         }
-        if self.replicates < 2 {
+        if !(2..=MOST).contains(&self.replicates) {
             let value = self.replicates.to_string();
-            return Err(Error::OutOfRange { what: "the number of replicates", value, expected: "at least 2" });
+            return Err(Error::OutOfRange { what: "the number of replicates", value, expected: "from 2 to 100000" });
         }
         Ok(())
     }
 }
+
+/// More samples, or replicates, than there is memory for.
+const MOST: usize = 100_000;
 
 /// What was measured along a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -41,9 +41,9 @@ impl Default for PlaneSettings {
 impl PlaneSettings {
     /// Refuses what cannot be measured.
     pub fn check(&self) -> Result<()> {
-        if self.points < 2 {
+        if !(2..=1000).contains(&self.points) {
             let value = self.points.to_string();
-            return Err(Error::OutOfRange { what: "the number of points", value, expected: "at least 2" });
+            return Err(Error::OutOfRange { what: "the number of points", value, expected: "from 2 to 1000" });
         }
         if !(self.margin >= 0.0 && self.margin.is_finite()) {
             let value = self.margin.to_string();

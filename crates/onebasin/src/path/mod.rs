@@ -62,13 +62,16 @@ pub fn between(from: f64, to: f64, tau: f64) -> f64 {
     }
 }
 
+/// More points than anybody can wait for.
+const MOST_POINTS: usize = 9999;
+
 /// `points` equally spaced τ from 0 to 1, an odd number, so that one half is among them.
 ///
 /// For each τ there is exactly 1 - τ: the lower half is what the upper half, whose numbers are coarser, leaves of one.
 pub fn grid(points: usize) -> Result<Vec<f64>> {
-    if points < 3 || points.is_multiple_of(2) {
+    if !(3..=MOST_POINTS).contains(&points) || points.is_multiple_of(2) {
         let value = points.to_string();
-        return Err(Error::OutOfRange { what: "the number of points", value, expected: "odd, and at least 3" });
+        return Err(Error::OutOfRange { what: "the number of points", value, expected: "odd, from 3 to 9999" });
     }
     let last = points - 1;
     let upper = |index: usize| index as f64 / last as f64;

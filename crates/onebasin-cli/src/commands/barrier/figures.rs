@@ -4,6 +4,7 @@ use super::report::Report;
 use super::report::Row;
 use crate::commands::name_of;
 use crate::commands::report::draw;
+use anyhow::ensure;
 use onebasin::measure::Barrier;
 use onebasin::measure::Estimate;
 use onebasin_report::Figure;
@@ -15,6 +16,12 @@ use onebasin_report::Series;
 const HIDES: f64 = 4.0;
 
 impl Report {
+    /// Refuses what somebody has changed beyond drawing.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        ensure!(self.curves.iter().all(|row| !row.measured.points.is_empty()), "a curve has no points");
+        Ok(())
+    }
+
     /// Loss and error along all paths; and without the highest curve, if that hides the others.
     pub(crate) fn figures(&self, id: &str) -> anyhow::Result<Vec<Figure>> {
         let all: Vec<&Row> = self.curves.iter().collect();

@@ -5,12 +5,25 @@ use super::report::Curve;
 use super::report::Report;
 use super::report::Row;
 use crate::commands::report::draw;
+use anyhow::ensure;
 use onebasin::measure::Widths;
 use onebasin::measure::prune::KeptBy;
 use onebasin_report::Figure;
 use onebasin_report::Headline;
 
 impl Report {
+    /// Refuses what somebody has changed beyond drawing.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let alike = |curves: &Vec<Curve>| {
+            curves.first().is_some_and(|first| curves.iter().all(|curve| curve.points.len() == first.points.len()))
+        };
+        ensure!(
+            self.labels.iter().filter_map(|labels| labels.pruning.as_ref()).all(alike),
+            "pruned networks are missing"
+        );
+        Ok(())
+    }
+
     /// What one Gaussian costs: the nearest of all, and the diagonal one without alignment.
     pub(crate) fn headlines(&self) -> Vec<Headline> {
         let gaussians = || self.rows.iter().filter(|row| row.rank.is_some());

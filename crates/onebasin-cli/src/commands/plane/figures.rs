@@ -5,6 +5,7 @@ use super::report::Measured;
 use super::report::Report;
 use crate::commands::name_of;
 use crate::commands::report::draw;
+use anyhow::ensure;
 use onebasin::measure::Plane;
 use onebasin::measure::PlanePoint;
 use onebasin_report::Axis;
@@ -14,6 +15,14 @@ use onebasin_report::Heat;
 use onebasin_report::Place;
 
 impl Report {
+    /// Refuses what somebody has changed beyond drawing.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let is_square = |plane: &Plane| plane.points.len() == plane.points.len().isqrt().pow(2);
+        let drawable = |plane: &Plane| !plane.points.is_empty() && is_square(plane);
+        ensure!(self.planes.iter().all(|measured| drawable(&measured.plane)), "the points of a plane are no square");
+        Ok(())
+    }
+
     /// Loss and error of the networks, of the predictive distributions if there are any, and the log posterior.
     pub(crate) fn figures(&self, id: &str) -> anyhow::Result<Vec<Figure>> {
         let mut figures = Vec::new();

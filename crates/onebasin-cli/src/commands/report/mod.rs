@@ -81,7 +81,11 @@ pub(crate) fn write(
     }
     if json {
         let all: Vec<&Measures> = results.iter().map(|results| &results.measures).collect();
-        printer.data(&(serde_json::to_string_pretty(&all)? + "\n"))?;
+        let text = match &all[..] {
+            [one] => serde_json::to_string_pretty(one)?,
+            several => serde_json::to_string_pretty(several)?,
+        };
+        printer.data(&(text + "\n"))?;
     } else {
         printer.data(&summary(&page))?;
     }

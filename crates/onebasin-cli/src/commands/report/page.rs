@@ -28,8 +28,11 @@ pub(super) fn of(results: &[Results]) -> anyhow::Result<Page> {
         page.title.clone_from(&measures.title);
         measures.about.trim().clone_into(&mut page.summary);
     }
-    for result in results {
-        let name = name(result);
+    for (index, result) in results.iter().enumerate() {
+        let mut name = result.measures.name.clone();
+        if results[..index].iter().any(|other| other.measures.name == name) {
+            name = format!("{name}-{}", index + 1);
+        }
         let prefix = if alone { String::new() } else { format!("{name}-") };
         let parts = parts(result, &prefix).with_context(|| result.folder.display().to_string())?;
         if alone {
@@ -40,7 +43,22 @@ pub(super) fn of(results: &[Results]) -> anyhow::Result<Page> {
         }
         page.provenance.extend(provenance(result, &name, alone)?);
     }
+    // They become names of files, and whoever wrote the measures may have written anything.
+    for section in &mut page.sections {
+        for block in &mut section.blocks {
+            match block {
+                Block::Figure(figure) => figure.id = file_name(&figure.id),
+                Block::Table { id, .. } => *id = file_name(id),
+                Block::Text(_) | Block::Code(_) => {}
+            }
+        }
+    }
     Ok(page)
+}
+
+/// Letters, digits and what joins them.
+fn file_name(id: &str) -> String {
+    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).collect()
 }
 
 /// The tables of the page as comma-separated values, by their names.
@@ -81,19 +99,14 @@ fn joined(results: &Results, name: &str, parts: Parts) -> Section {
     Section { id: name.to_owned(), title: results.measures.title.clone(), blocks }
 }
 
-/// The name of the folder.
-fn name(results: &Results) -> String {
-    let whole = results.folder.canonicalize().unwrap_or_else(|_| results.folder.clone());
-    whole.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// What makes these results again.
 fn command(results: &Results) -> String {
     let total: f64 =
         results.times.seconds.iter().filter(|(place, _)| !place.ends_with("/seconds")).map(|(_, time)| time).sum();
     let time =
         if total > 0.0 { format!("  # {} of work, summed over all jobs", duration(total)) } else { String::new() };
-    format!("onebasin run experiments/{}.toml{time}", name(results))
+    let set = results.measures.overrides.iter().fold(String::new(), |all, setting| format!("{all} --set '{setting}'"));
+    format!("onebasin run experiments/{}.toml{set}{time}", results.measures.name)
 }
 
 /// Seconds of work, as people say them.
@@ -156,6 +169,9 @@ fn without_null(value: Value) -> Value {
         Value::Object(fields) => {
             let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
             Value::Object(fields.map(|(key, value)| (key, without_null(value))).collect())
+        }
+        Value::Array(values) => {
+            Value::Array(values.into_iter().filter(|value| !value.is_null()).map(without_null).collect())
         }
         other => other,
     }

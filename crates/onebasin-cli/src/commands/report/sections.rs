@@ -28,12 +28,14 @@ pub(super) fn of(cell: &Measured, prefix: &str, parts: &mut Parts) -> anyhow::Re
         match kind {
             "barrier" => {
                 let report: barrier::Report = read(name, value)?;
+                report.check().with_context(|| name.clone())?;
                 parts.headlines.extend(report.headlines()?);
                 let tables = vec![("Barriers, with Monte Carlo errors".to_owned(), report.table()?)];
                 parts.sections.push(section(&id, of_pair("Barriers"), tables, report.figures(&id)?));
             }
             "plane" => {
                 let report: plane::Report = read(name, value)?;
+                report.check().with_context(|| name.clone())?;
                 let tables = vec![("The three posteriors".to_owned(), report.table()?)];
                 parts.sections.push(section(
                     &id,
@@ -44,6 +46,7 @@ pub(super) fn of(cell: &Measured, prefix: &str, parts: &mut Parts) -> anyhow::Re
             }
             "compact" => {
                 let report: compact::Report = read(name, value)?;
+                report.check().with_context(|| name.clone())?;
                 parts.headlines.extend(report.headlines());
                 let title = "One Gaussian in the place of samples".to_owned();
                 parts.sections.push(section(&id, title, report.tables(), report.figures(&id)));

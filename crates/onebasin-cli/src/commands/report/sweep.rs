@@ -6,6 +6,7 @@ use super::page::Parts;
 use super::sections;
 use crate::commands::barrier;
 use crate::commands::run::Measured;
+use anyhow::Context;
 use onebasin_report::Alignment::Left;
 use onebasin_report::Alignment::Right;
 use onebasin_report::Block;
@@ -58,7 +59,15 @@ pub(super) fn of(results: &Results, prefix: &str, parts: &mut Parts) -> anyhow::
             .collect();
         if !others.is_empty() {
             let cell = Measured { stages: others.into_iter().collect(), ..cell.clone() };
-            sections::of(&cell, &format!("{prefix}{}-", cell.id), parts)?;
+            let swept: Vec<String> =
+                cell.settings.iter().map(|(key, value)| format!("{} {}", short(key), text(value))).collect();
+            let mut own = Parts { headlines: Vec::new(), sections: Vec::new() };
+            sections::of(&cell, &format!("{prefix}{}-", cell.id), &mut own)?;
+            parts.sections.extend(
+                own.sections
+                    .into_iter()
+                    .map(|section| Section { title: format!("{}, {}", section.title, swept.join(", ")), ..section }),
+            );
         }
     }
     Ok(())
@@ -74,6 +83,7 @@ fn entries(cells: &[Measured]) -> anyhow::Result<Vec<Entry>> {
         let x = number(value).unwrap_or(index as f64);
         for (name, value_of_stage) in cell.stages.iter().filter(|(name, _)| name.starts_with("barrier/")) {
             let report: barrier::Report = sections::read(name, value_of_stage)?;
+            report.check().with_context(|| name.clone())?;
             for (curve, split, barriers) in report.barriers()? {
                 let values = barriers.map(|barrier| barrier.value);
                 let errors = barriers.map(|barrier| barrier.standard_error);

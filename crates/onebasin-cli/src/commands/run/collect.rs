@@ -3,7 +3,9 @@
 
 use super::experiment::Cell;
 use super::experiment::Experiment;
+use super::plan::POSTERIORS;
 use super::plan::Plan;
+use crate::commands::members::POSTERIOR;
 use anyhow::Context;
 use serde::Deserialize;
 use serde::Serialize;
@@ -22,6 +24,10 @@ pub(crate) const TIMES: &str = "times.json";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Measures {
     pub(crate) version: String,
+    /// Of the file of the experiment, without its ending.
+    pub(crate) name: String,
+    /// What was changed on the command line.
+    pub(crate) overrides: Vec<String>,
     pub(crate) title: String,
     pub(crate) about: String,
     /// As it was written, with what was changed on the command line.
@@ -73,6 +79,8 @@ pub(super) fn collect(
     }
     let measures = Measures {
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        name: experiment.name.clone(),
+        overrides: experiment.overrides.clone(),
         title: experiment.title.clone(),
         about: experiment.about.clone(),
         experiment: serde_json::to_value(&experiment.table)?,
@@ -104,7 +112,7 @@ fn measured(cell: &Cell, plan: &Plan, times: &mut Times) -> anyhow::Result<Measu
         if let Some(record) = stage.record() {
             times.seconds.insert(place.clone(), record.seconds);
         }
-        normalise(&mut report, &place, plan.folder(), times);
+        normalise(&mut report, &place, times);
         stages.insert(name, report);
     }
     let settings = cell.settings.iter().map(|(key, value)| Ok((key.clone(), serde_json::to_value(value)?)));
@@ -116,8 +124,8 @@ fn read(path: &Path) -> anyhow::Result<Value> {
     serde_json::from_str(&text).with_context(|| path.display().to_string())
 }
 
-/// Moves seconds to the times, and makes paths into the folder relative to it.
-fn normalise(value: &mut Value, place: &str, folder: &Path, times: &mut Times) {
+/// Moves seconds to the times, and makes paths of posteriors relative to the folder of the experiment.
+fn normalise(value: &mut Value, place: &str, times: &mut Times) {
     match value {
         Value::Object(fields) => {
             if let Some(seconds) = fields.remove("seconds").and_then(|seconds| seconds.as_f64()) {
@@ -125,17 +133,17 @@ fn normalise(value: &mut Value, place: &str, folder: &Path, times: &mut Times) {
             }
             let fields: &mut Map<String, Value> = fields;
             for (key, value) in fields {
-                normalise(value, &format!("{place}/{key}"), folder, times);
+                normalise(value, &format!("{place}/{key}"), times);
             }
         }
         Value::Array(values) => {
             for (index, value) in values.iter_mut().enumerate() {
-                normalise(value, &format!("{place}/{index}"), folder, times);
+                normalise(value, &format!("{place}/{index}"), times);
             }
         }
         Value::String(text) => {
-            if let Ok(inside) = Path::new(&*text).strip_prefix(folder) {
-                *text = inside.display().to_string();
+            if let Some(inside) = text.find(POSTERIORS).filter(|_| text.ends_with(POSTERIOR)) {
+                *text = text.split_off(inside);
             }
         }
         _ => {}

@@ -18,6 +18,7 @@ use onebasin::experiment::TranspositionsConfig;
 use serde::Deserialize;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 use toml::Table;
 use toml::Value;
 
@@ -74,6 +75,10 @@ impl Default for AlignMethod {
 /// An experiment, with all that was asked for checked.
 #[derive(Clone, Debug)]
 pub(super) struct Experiment {
+    /// Of its file, without the ending.
+    pub(super) name: String,
+    /// What was changed on the command line.
+    pub(super) overrides: Vec<String>,
     pub(super) title: String,
     pub(super) about: String,
     /// As it was written, with what was changed on the command line.
@@ -124,7 +129,8 @@ impl Experiment {
             cells.push(cell);
         }
         let of = |key: &str| table.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        Ok(Self { title: of("title"), about: of("about"), table, cells })
+        let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name: stem, overrides: overrides.to_vec(), title: of("title"), about: of("about"), table, cells })
     }
 
     /// All posteriors of all cells, each once.
@@ -141,7 +147,12 @@ impl Experiment {
     /// The data sets that are learned from, each once.
     pub(super) fn datasets(&self) -> Vec<String> {
         let trained = self.cells.iter().flat_map(|cell| &cell.posteriors).map(|posterior| &posterior.config.data.name);
-        let others = self.cells.iter().filter_map(|cell| cell.transpositions.as_ref()).map(|config| &config.data.name);
+        let others = self.cells.iter().flat_map(|cell| {
+            let transpositions = cell.transpositions.as_ref().map(|config| &config.data.name);
+            let barrier = cell.barrier.as_ref().and_then(|method| method.dataset.as_ref());
+            let plane = cell.plane.as_ref().and_then(|method| method.dataset.as_ref());
+            [transpositions, barrier, plane].into_iter().flatten()
+        });
         let mut all: Vec<String> = trained.chain(others).cloned().collect();
         all.sort();
         all.dedup();
@@ -164,7 +175,7 @@ impl Cell {
             for seed in &written.seeds {
                 let mut train = train.clone();
                 train.insert("seed".to_owned(), Value::Integer(i64::try_from(*seed).context("a seed is too large")?));
-                let config = TrainConfig::from_toml(&inside("train"), &text(&train)?, &[])?;
+                let config = within(&inside("train"), TrainConfig::from_toml(&inside("train"), &text(&train)?, &[]))?;
                 posteriors.push(Posterior { id: short_hash(&config)?, config });
             }
         }
@@ -180,22 +191,36 @@ impl Cell {
                 bail!("{} measures posteriors: it needs [train] and at least {seeds}", inside(key));
             }
         }
-        let in_stage = |key: &str, result: Result<(), Error>| result.with_context(|| inside(key));
-        written.barrier.as_ref().map_or(Ok(()), |method| in_stage("barrier", method.check()))?;
-        written.plane.as_ref().map_or(Ok(()), |method| in_stage("plane", method.check()))?;
+        once(&inside("seeds"), &written.seeds)?;
+        if let Some(AlignMethod { channels, solvers, .. }) = &written.align {
+            once(&inside("align.channels"), channels)?;
+            once(&inside("align.solvers"), solvers)?;
+        }
+        if let Some(method) = &written.barrier {
+            within(&inside("barrier"), method.check())?;
+            once(&inside("barrier.channels"), &method.channels)?;
+            once(&inside("barrier.paths"), &method.paths)?;
+            once(&inside("barrier.splits"), &method.splits)?;
+        }
+        if let Some(method) = &written.plane {
+            within(&inside("plane"), method.check())?;
+            once(&inside("plane.splits"), &method.splits)?;
+        }
         if let Some(method) = &written.compact {
             method.check().with_context(|| inside("compact"))?;
         }
-        let transpositions = written
-            .transpositions
-            .as_ref()
-            .map(|table| anyhow::Ok(TranspositionsConfig::from_toml(&inside("transpositions"), &text(table)?, &[])?));
+        let transpositions = written.transpositions.as_ref().map(|table| {
+            let inside = inside("transpositions");
+            within(&inside, TranspositionsConfig::from_toml(&inside, &text(table)?, &[]))
+        });
         let planted = written
             .planted
             .as_ref()
-            .map(|table| anyhow::Ok(PlantedConfig::from_toml(&inside("planted"), &text(table)?, &[])?));
-        let swap =
-            written.swap.as_ref().map(|table| anyhow::Ok(SwapConfig::from_toml(&inside("swap"), &text(table)?)?));
+            .map(|table| within(&inside("planted"), PlantedConfig::from_toml(&inside("planted"), &text(table)?, &[])));
+        let swap = written
+            .swap
+            .as_ref()
+            .map(|table| within(&inside("swap"), SwapConfig::from_toml(&inside("swap"), &text(table)?)));
         Ok(Self {
             id,
             settings,
@@ -213,6 +238,23 @@ impl Cell {
     /// The posteriors that are compared with each other.
     pub(super) fn pairs(&self) -> impl Iterator<Item = [&Posterior; 2]> {
         self.posteriors.chunks_exact(2).map(|pair| [&pair[0], &pair[1]])
+    }
+}
+
+/// Says where an error is, unless it does so itself.
+fn within<T>(place: &str, result: Result<T, Error>) -> anyhow::Result<T> {
+    match result {
+        Err(error @ Error::Config { .. }) => Err(error.into()),
+        result => result.with_context(|| place.to_owned()),
+    }
+}
+
+/// Refuses what is listed twice: two stages would write into one folder.
+fn once<T: PartialEq + Serialize>(place: &str, values: &[T]) -> anyhow::Result<()> {
+    let twice = (1..values.len()).find(|index| values[..*index].contains(&values[*index]));
+    match twice {
+        Some(index) => bail!("{place}: {} is there twice", serde_json::to_string(&values[index])?),
+        None => Ok(()),
     }
 }
 

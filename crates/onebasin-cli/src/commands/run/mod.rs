@@ -27,6 +27,7 @@ use plan::Task;
 use stage::write_json;
 use stage::write_text;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::fs::File;
 use std::fs::TryLockError;
@@ -63,7 +64,7 @@ pub(crate) struct Settings {
 }
 
 /// Trains, measures and reports whatever is not there yet.
-pub(crate) fn run(settings: &Settings, signals: &Signals, printer: &Printer) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let text = match &settings.experiment {
         Some(path) => Text::read(path)?,
         None => Text { name: "experiments/digits.toml".to_owned(), text: DIGITS.to_owned() },
@@ -73,9 +74,17 @@ pub(crate) fn run(settings: &Settings, signals: &Signals, printer: &Printer) -> 
     if cores == 0 {
         return Err(Error::Zero { what: "the number of threads".to_owned() }.into());
     }
-    let data = data(&experiment, &settings.data, printer)?;
     let folder = &settings.output;
+    let written = folder.join(EXPERIMENT);
+    if let Some(own) = &settings.experiment
+        && own.canonicalize().is_ok_and(|own| written.canonicalize().is_ok_and(|written| own == written))
+    {
+        bail!("{} is where the folder keeps the experiment that is run in it; choose another with -o", own.display());
+    }
+    let data = data(&experiment, &settings.data, printer)?;
     let _lock = claim(folder, &experiment)?;
+    // Not before: a download that is interrupted can be resumed anyway.
+    let signals = &Signals::listen()?;
 
     let plan = Plan::new(folder, &settings.data, signals, printer);
     let begun = Instant::now();
@@ -125,7 +134,10 @@ fn data(experiment: &Experiment, folder: &Path, printer: &Printer) -> anyhow::Re
 fn claim(folder: &Path, experiment: &Experiment) -> anyhow::Result<File> {
     let at_folder = || folder.display().to_string();
     let file = folder.join(EXPERIMENT);
-    if !file.exists() && fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()) {
+    // What a kill leaves at the very beginning is ours.
+    let ours = |name: &OsStr| name == "lock" || name == "experiment.toml.tmp";
+    let foreign = |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| !ours(&entry.file_name()));
+    if !file.exists() && fs::read_dir(folder).is_ok_and(|mut files| files.any(foreign)) {
         bail!("{} is not empty, and not the folder of an experiment; choose another with -o", folder.display());
     }
     fs::create_dir_all(folder).with_context(at_folder)?;

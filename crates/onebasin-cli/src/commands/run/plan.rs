@@ -6,6 +6,7 @@ use super::stage::Stage;
 use crate::commands::align;
 use crate::commands::barrier;
 use crate::commands::compact;
+use crate::commands::members;
 use crate::commands::members::POSTERIOR;
 use crate::commands::name_of;
 use crate::commands::plane;
@@ -24,6 +25,9 @@ use std::time::Duration;
 /// Seconds between two checkpoints of a training.
 const SAVE_EVERY: Duration = Duration::from_secs(30);
 
+/// The folder of all posteriors.
+pub(super) const POSTERIORS: &str = "posteriors";
+
 /// The folder of an experiment and what its stages share.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
@@ -38,12 +42,8 @@ impl<'a> Plan<'a> {
         Self { folder, data, signals, printer }
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        self.folder
-    }
-
     fn run_folder(&self, posterior: &Posterior) -> PathBuf {
-        self.folder.join("posteriors").join(&posterior.id)
+        self.folder.join(POSTERIORS).join(&posterior.id)
     }
 
     fn file(&self, posterior: &Posterior) -> PathBuf {
@@ -52,7 +52,8 @@ impl<'a> Plan<'a> {
 
     /// The stage that infers a posterior.
     pub(super) fn training(&self, posterior: &Posterior) -> anyhow::Result<Stage> {
-        let stage = Stage::new(self.run_folder(posterior), "result.json", &posterior.config, &[])?;
+        let start = posterior.config.start.as_slice();
+        let stage = Stage::new(self.run_folder(posterior), "result.json", &posterior.config, start)?;
         Ok(Stage { result: Some(POSTERIOR), ..stage })
     }
 
@@ -67,12 +68,12 @@ impl<'a> Plan<'a> {
             data: self.data.to_owned(),
             threads: Some(threads),
             save_every: SAVE_EVERY,
-            // What is finished without a posterior has lost it.
-            force: folder.join(stage.report).exists() && !self.file(posterior).exists(),
+            // What is finished has lost its posterior, or is of other inputs.
+            force: folder.join(stage.report).exists() && (!self.file(posterior).exists() || stage.is_stale()),
             json: false,
         };
         let printer = self.printer.part(&format!("seed {} ({})", posterior.config.seed, posterior.id));
-        stage.run(threads, |_| train::infer(&posterior.config, &settings, self.signals, &printer))
+        stage.run(|_| train::infer(&posterior.config, &settings, self.signals, &printer))
     }
 
     /// The stages of a cell by their names, in order; its posteriors are there.
@@ -82,7 +83,8 @@ impl<'a> Plan<'a> {
 
     fn stage(&self, cell: &Cell, task: &Task) -> anyhow::Result<Stage> {
         let folder = self.folder.join("cells").join(&cell.id).join(&task.name);
-        Stage::new(folder, task.report(), &task.settings(), &task.files)
+        let files: Vec<PathBuf> = task.files.iter().cloned().chain(task.reference()?).collect();
+        Stage::new(folder, task.report(), &task.settings(), &files)
     }
 
     /// What is measured in a cell.
@@ -136,7 +138,7 @@ impl<'a> Plan<'a> {
         let name = if cell.settings.is_empty() { task.name.clone() } else { format!("{} of {}", task.name, cell.id) };
         let printer = self.printer.part(&name);
         let stage = self.stage(cell, task)?;
-        stage.run(threads, |folder| self.work(task, folder.to_owned(), threads, &printer))
+        stage.run(|folder| self.work(task, folder.to_owned(), threads, &printer))
     }
 
     fn work(&self, task: &Task, folder: PathBuf, threads: usize, printer: &Printer) -> anyhow::Result<ExitStatus> {
@@ -217,6 +219,14 @@ impl Task {
         match self.what {
             What::Align(_) => "alignment.json",
             _ => "measures.json",
+        }
+    }
+
+    /// Another posterior that it looks at.
+    fn reference(&self) -> anyhow::Result<Option<PathBuf>> {
+        match &self.what {
+            What::Compact(compact::Method { reference: Some(path), .. }) => members::file_of(path).map(Some),
+            _ => Ok(None),
         }
     }
 

@@ -32,8 +32,10 @@ pub(super) struct Stage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
     inputs: String,
+    /// A hash of the report.
+    report: String,
+    /// Of the attempt that finished it.
     pub(super) seconds: f64,
-    threads: usize,
 }
 
 impl Stage {
@@ -53,9 +55,18 @@ impl Stage {
     /// Whether there is nothing to do.
     pub(super) fn is_done(&self) -> bool {
         let there = |file: &str| self.folder.join(file).exists();
-        there(self.report)
-            && self.result.is_none_or(there)
-            && self.record().is_some_and(|record| record.inputs == self.inputs)
+        self.result.is_none_or(there) && self.record().is_some_and(|record| self.made(&record))
+    }
+
+    /// Whether what is there was made of something else, or has been changed since.
+    pub(super) fn is_stale(&self) -> bool {
+        self.record().is_some_and(|record| !self.made(&record))
+    }
+
+    /// Whether the report is the one that was made of these inputs.
+    fn made(&self, record: &Record) -> bool {
+        let report = checksum::sha256(&self.folder.join(self.report));
+        record.inputs == self.inputs && report.is_ok_and(|report| report == record.report)
     }
 
     /// What is remembered; nothing, if the file is not there or damaged.
@@ -65,11 +76,7 @@ impl Stage {
 
     /// Does the work unless it is done, and remembers that it is; returns whether it was stopped. The work replaces whatever
     /// is in the folder.
-    pub(super) fn run(
-        &self,
-        threads: usize,
-        work: impl FnOnce(&Path) -> anyhow::Result<ExitStatus>,
-    ) -> anyhow::Result<bool> {
+    pub(super) fn run(&self, work: impl FnOnce(&Path) -> anyhow::Result<ExitStatus>) -> anyhow::Result<bool> {
         if self.is_done() {
             return Ok(false);
         }
@@ -84,7 +91,9 @@ impl Stage {
         if let ExitStatus::Signal(_) = work(&self.folder)? {
             return Ok(true);
         }
-        let record = Record { inputs: self.inputs.clone(), seconds: begun.elapsed().as_secs_f64(), threads };
+        let seconds = begun.elapsed().as_secs_f64();
+        let report = checksum::sha256(&self.folder.join(self.report))?;
+        let record = Record { inputs: self.inputs.clone(), report, seconds };
         write_json(&self.record, &record)?;
         Ok(false)
     }

@@ -122,7 +122,7 @@ fn times(entries: &[Entry], key: &str, prefix: &str) -> Block {
 }
 
 fn table(entries: &[Entry], key: Option<&str>, prefix: &str) -> Block {
-    let titles = ["part of the gain", "W2 before", "W2 after", "NoT", "assignments", "seconds"];
+    let titles = ["part of the gain", "seconds", "W2 before", "W2 after", "NoT", "assignments"];
     let swept = key.map(|key| (key, Right)).into_iter();
     let columns = swept.chain([("channel, solver", Left)]);
     let mut table = Table::new(columns.chain(titles.map(|title| (title, Right))));
@@ -131,11 +131,11 @@ fn table(entries: &[Entry], key: Option<&str>, prefix: &str) -> Block {
         let cells = [
             name.clone(),
             format!("{:.4}", (after - before) / (bound - before)),
+            seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.3}")),
             format!("{:.4}", member.distance.before),
             format!("{:.4}", member.distance.after),
             member.permutations.iter().map(|permutation| permutation.transpositions).sum::<usize>().to_string(),
             member.assignments.to_string(),
-            seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.3}")),
         ];
         table.push(key.map(|_| cell.clone()).into_iter().chain(cells));
     }

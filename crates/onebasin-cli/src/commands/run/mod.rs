@@ -160,5 +160,6 @@ fn machine(cores: usize) -> String {
         Some(line.split_once(':')?.1.trim().to_owned())
     });
     let model = model.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
-    format!("{cores} threads, {model}, {}", std::env::consts::OS)
+    let threads = if cores == 1 { "1 thread".to_owned() } else { format!("{cores} threads") };
+    format!("{threads}, {model}, {}", std::env::consts::OS)
 }

@@ -157,6 +157,23 @@ fn threads_and_what_was_there_change_nothing() {
     assert!(output.status.code() == Some(2) && place.files("out") == before);
 }
 
+/// The samples saw 60 images; what they predict on all others brings a Gaussian nearer to them.
+#[test]
+fn a_distilled_gaussian_predicts_what_the_samples_do() {
+    let place = Place::new();
+    let [one, three] = ["1", "3"].map(|threads| {
+        let report = place.compact(&format!("hmc -o out --to first --rank 0 --distil 30 --force --threads {threads}"));
+        (timeless(report), place.files("out").remove("first-distilled.safetensors").unwrap())
+    });
+    assert!(one == three, "the number of threads changed something");
+    let rows = one.0["rows"].as_array().unwrap();
+    let [fitted, distilled] = ["first", "first, distilled"]
+        .map(|name| rows.iter().find(|row| row["name"] == name).unwrap()["total_variation"].as_f64().unwrap());
+    assert!(distilled < 0.5 * fitted, "{distilled} is not far below {fitted}");
+    let stored = place.read("out/first-distilled.safetensors");
+    assert!(stored.provenance.aligned.is_some() && matches!(stored.posterior, Posterior::Gaussian(_)));
+}
+
 #[test]
 fn another_posterior_may_be_the_reference() {
     let place = Place::new();
@@ -210,6 +227,8 @@ fn mistakes_are_refused_before_anything_is_written() {
     place.refused("hmc -o new --draws 0", &["--draws is 0"]);
     place.refused("hmc -o new --images 0", &["--images is 0"]);
     place.refused("hmc -o new --samples 0", &["--samples is 0"]);
+    place.refused("hmc -o new --distil 0", &["--distil is 0"]);
+    place.refused("hmc -o new --distil inf", &["--distil is inf"]);
     place.refused("hmc -o new --to first,first", &["`first` twice"]);
     place.refused("hmc -o new --rank 3,3", &["3 twice"]);
     place.refused("hmc -o new --to nobody", &["nobody"]);

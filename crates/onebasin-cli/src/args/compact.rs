@@ -48,6 +48,10 @@ pub(super) struct CompactArgs {
     /// Keep fewer and fewer parameters, those with the smallest standard deviations or the largest ratio of mean to it
     #[arg(long)]
     prune: bool,
+    /// Diagonal Gaussians go on to learn what the samples predict, so often on all images that training images may be taken
+    /// from, without their labels [default: not at all]
+    #[arg(long, value_name = "EPOCHS")]
+    distil: Option<f64>,
     #[command(flatten)]
     data: DataArgs,
     /// Number of threads, which does not change the result [default: one for each core]
@@ -78,6 +82,7 @@ impl CompactArgs {
                 draws: self.draws,
                 seed: self.seed,
                 prune: self.prune,
+                distil: self.distil,
             },
             threads: self.threads,
             force: self.force,

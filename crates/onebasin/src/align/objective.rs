@@ -7,6 +7,7 @@ use crate::error::List;
 use crate::error::Result;
 use crate::kernels::Isa;
 use crate::kernels::Team;
+use crate::kernels::marginals::Order;
 use crate::kernels::marginals::PermutedProduct;
 use crate::params::Layout;
 use crate::symmetry::Patch;
@@ -150,6 +151,7 @@ impl<'a> Objective<'a> {
     /// The objective at some permutations, summed in f64.
     pub fn value(&self, team: &Team, permutations: &[Permutation]) -> Value {
         let patches = self.spec.patches();
+        let orders: Vec<Order<'_>> = permutations.iter().map(|own| Order::new(own.as_slice())).collect();
         let mut pieces = Vec::new();
         for (index, patch) in patches.iter().enumerate() {
             let (rows, len) = self.rows(patch);
@@ -159,7 +161,7 @@ impl<'a> Objective<'a> {
         let sums: Vec<Mutex<f64>> = pieces.iter().map(|_| Mutex::new(0.0)).collect();
         team.for_each(pieces.len(), |piece| {
             let (patch, rows) = &pieces[piece];
-            let sum = rows.clone().map(|row| self.row(&patches[*patch], row, permutations)).sum();
+            let sum = rows.clone().map(|row| self.row(&patches[*patch], row, permutations, &orders)).sum();
             *sums[piece].lock().expect("nobody panics while holding a sum") = sum;
         });
         let layout = self.spec.layout();
@@ -194,7 +196,7 @@ impl<'a> Objective<'a> {
     }
 
     /// The sum of one row of a patch.
-    fn row(&self, patch: &Patch, row: usize, permutations: &[Permutation]) -> f64 {
+    fn row(&self, patch: &Patch, row: usize, permutations: &[Permutation], orders: &[Order<'_>]) -> f64 {
         let Patch { base, axes, rest, .. } = patch;
         let mut sum = 0.0;
         for Feature { fixed, moved } in &self.features {
@@ -202,13 +204,12 @@ impl<'a> Objective<'a> {
                 [] => rest.iter().map(|at| product(fixed[base + at], moved[base + at])).sum(),
                 [(group, stride)] => {
                     let at = base + rest[row];
-                    gathered(self.isa, &fixed[at..], &moved[at..], stride, permutations[group].as_slice())
+                    gathered(self.isa, &fixed[at..], &moved[at..], stride, orders[group])
                 }
                 [(first, far), (second, near), ..] => {
                     let (at, unit) = (base + rest[row / self.size(first)], row % self.size(first));
                     let from = permutations[first].as_slice()[unit] as usize;
-                    let inner = permutations[second].as_slice();
-                    gathered(self.isa, &fixed[at + unit * far..], &moved[at + from * far..], near, inner)
+                    gathered(self.isa, &fixed[at + unit * far..], &moved[at + from * far..], near, orders[second])
                 }
             };
         }
@@ -219,6 +220,7 @@ impl<'a> Objective<'a> {
     ///
     /// Of each change, the unit that stays, its new partner and its old one.
     pub(super) fn gain(&self, group: usize, changes: &[(usize, u32, u32)], permutations: &[Permutation]) -> f64 {
+        let orders: Vec<Order<'_>> = permutations.iter().map(|own| Order::new(own.as_slice())).collect();
         let mut gain = 0.0;
         for &(unit, new, old) in changes {
             for view in &self.views[group] {
@@ -229,7 +231,7 @@ impl<'a> Objective<'a> {
                         gain += match view.other {
                             None => product(fixed[at], moved[new]) - product(fixed[at], moved[old]),
                             Some((other, stride)) => {
-                                let other = permutations[other].as_slice();
+                                let other = orders[other];
                                 gathered(self.isa, &fixed[at..], &moved[new..], stride, other)
                                     - gathered(self.isa, &fixed[at..], &moved[old..], stride, other)
                             }
@@ -259,8 +261,8 @@ fn product(a: f32, b: f32) -> f64 {
 }
 
 /// `Σᵢ a[i · stride] · b[p[i] · stride]`
-fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, permutation: &[u32]) -> f64 {
-    isa.run(PermutedProduct { a, b, stride, permutation })
+fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, order: Order<'_>) -> f64 {
+    isa.run(PermutedProduct { a, b, stride, order })
 }
 
 /// `Σᵢ matrix[i, p[i]]`

@@ -175,7 +175,13 @@ impl TrainConfig {
 
     /// Loads the test images, treated like the training images; of the same classes, if those are a subset.
     pub fn test(&self, folder: &Path, standardisation: &Standardisation) -> Result<Examples> {
-        self.data.test(folder, standardisation)
+        self.data.whole(Split::Test, folder, standardisation)
+    }
+
+    /// Loads the images that training images may be taken from, treated like those that were; of the same classes, if those are
+    /// a subset.
+    pub fn training_whole(&self, folder: &Path, standardisation: &Standardisation) -> Result<Examples> {
+        self.data.whole(Split::Train, folder, standardisation)
     }
 
     /// The problem that the configuration poses.
@@ -207,9 +213,9 @@ impl DataConfig {
         Examples::new(part, standardisation)
     }
 
-    /// Loads the test images, treated like the training images; of the same classes, if those are a subset.
-    pub(super) fn test(&self, folder: &Path, standardisation: &Standardisation) -> Result<Examples> {
-        let whole: Dataset = data::load(&self.name, Split::Test, folder)?;
+    /// Loads all images of a part, treated like the training images; of the same classes, if those are a subset.
+    pub(super) fn whole(&self, split: Split, folder: &Path, standardisation: &Standardisation) -> Result<Examples> {
+        let whole: Dataset = data::load(&self.name, split, folder)?;
         let classes = self.subsets.iter().filter(|subset| matches!(subset, Subset::Classes(_)));
         let part = classes.cloned().try_fold(whole, |rest, subset| subset.apply(&rest))?;
         Examples::new(part, standardisation.clone())

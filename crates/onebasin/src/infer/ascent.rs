@@ -6,6 +6,7 @@ use super::Problem;
 use super::State;
 use super::optimise::StepRule;
 use super::prior::Pieces;
+use super::taught::Taught;
 use crate::data::Batches;
 use crate::error::Error;
 use crate::error::Result;
@@ -34,6 +35,8 @@ pub(super) struct Ascent {
     pub(super) done: u64,
     /// For each image, since it was taken last.
     pub(super) log_likelihood: Mean,
+    /// If labels and prior are those of a teacher.
+    pub(super) taught: Option<Taught>,
     batches: Batches,
     images: Vec<f32>,
     labels: Vec<u32>,
@@ -52,6 +55,7 @@ impl Ascent {
             gradient: Params::zeros(problem.arch.layout()),
             done: 0,
             log_likelihood: Mean::default(),
+            taught: None,
             batches: Batches::new(problem.training.len(), optimise.batch, seed)?,
             images: vec![0.0; size],
             labels: vec![0; optimise.batch],
@@ -67,12 +71,19 @@ impl Ascent {
         team.chunk_pairs(images, (&mut self.labels, share), |index, images, labels| {
             training.fill(&indices[index * share..][..labels.len()], images, labels);
         });
+        if let Some(taught) = &self.taught {
+            taught.label(self.done, indices, &mut self.labels);
+        }
     }
 
     /// Computes the gradient of the batch at a point.
     pub(super) fn evaluate(&mut self, point: &Params) {
         let batch = Batch { images: &self.images, labels: &self.labels };
+        let point = self.taught.as_mut().map_or(point, |taught| taught.place(point));
         let log_likelihood = self.net.gradient(point, batch, &mut self.gradient).expect(CHECKED);
+        if let Some(taught) = &self.taught {
+            taught.scale(&mut self.gradient);
+        }
         self.log_likelihood.add(log_likelihood / self.labels.len() as f64);
     }
 

@@ -11,6 +11,7 @@ mod map;
 mod optimise;
 mod prior;
 mod state;
+mod taught;
 mod vi;
 
 pub use ensemble::Ensemble;
@@ -26,6 +27,7 @@ pub use optimise::Schedule;
 pub use prior::Prior;
 pub use prior::Scaling;
 pub use state::State;
+pub use taught::Teacher;
 pub use vi::Vi;
 pub use vi::ViConfig;
 

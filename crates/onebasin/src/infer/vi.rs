@@ -3,12 +3,16 @@
 use super::Inference;
 use super::Info;
 use super::Optimise;
+use super::Prior;
 use super::Problem;
+use super::Scaling;
 use super::State;
+use super::Teacher;
 use super::ascent::Ascent;
 use super::ascent::LOG_EVERY;
 use super::optimise::StepRule;
 use super::prior::Place;
+use super::taught::Taught;
 use crate::error::Error;
 use crate::error::Result;
 use crate::kernels::Isa;
@@ -101,11 +105,34 @@ impl Vi {
         Ok(vi)
     }
 
+    /// Begins at the Gaussian of a teacher, which is the prior too, and learns what the teacher predicts on the images of the
+    /// problem, whose own labels and prior are not looked at. Standard deviations begin at `config.std` times those of that
+    /// Gaussian, and learning rates are in units of them.
+    pub fn taught(
+        config: &ViConfig,
+        problem: &Problem,
+        teacher: Teacher<'_>,
+        seed: u64,
+        threads: usize,
+    ) -> Result<Self> {
+        let (arch, images) = (&problem.arch, problem.training.len());
+        arch.layout().check_same(teacher.gaussian.mean().layout())?;
+        let problem = Problem { prior: Prior { variance: 1.0, scaling: Scaling::One }, ..problem.clone() };
+        let mut vi = Self::new(config, &problem, seed, threads)?;
+        vi.ascent.taught = Some(Taught::new(teacher, images, arch.classes(), seed)?);
+        vi.mean.fill(0.0);
+        vi.draw(0);
+        Ok(vi)
+    }
+
     /// The Gaussian as it is now.
     pub fn gaussian(&self) -> Gaussian {
         let layout = self.ascent.problem.arch.layout();
         let params = |values| Params::from_values(layout, values).expect("as many values as the layout has");
-        let std = self.rho.iter().map(|rho| math::softplus(*rho)).collect();
+        let std: Vec<f32> = self.rho.iter().map(|rho| math::softplus(*rho)).collect();
+        if let Some(taught) = &self.ascent.taught {
+            return taught.gaussian(&self.mean, &std);
+        }
         Gaussian::new(params(self.mean.clone()), params(std)).expect("softplus is never negative")
     }
 

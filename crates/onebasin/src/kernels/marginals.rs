@@ -57,6 +57,23 @@ impl Kernel for Marginals<'_> {
     }
 }
 
+/// An order in which values are read again and again: what is asked of it each time is found out once.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    indices: &'a [u32],
+    largest: u32,
+    /// Whether the indices are 0, 1, 2 and so on.
+    plain: bool,
+}
+
+impl<'a> Order<'a> {
+    /// To read first what is at the first index.
+    pub fn new(indices: &'a [u32]) -> Self {
+        let plain = indices.iter().zip(0..).all(|(index, place)| *index == place);
+        Self { indices, largest: indices.iter().copied().max().unwrap_or(0), plain }
+    }
+}
+
 /// `Σᵢ a[i · stride] · b[p[i] · stride]`, in f64.
 #[derive(Debug)]
 pub struct PermutedProduct<'a> {
@@ -67,7 +84,7 @@ pub struct PermutedProduct<'a> {
     /// Floats between two values of either.
     pub stride: usize,
     /// p
-    pub permutation: &'a [u32],
+    pub order: Order<'a>,
 }
 
 impl Kernel for PermutedProduct<'_> {
@@ -75,26 +92,32 @@ impl Kernel for PermutedProduct<'_> {
 
     #[inline(always)]
     fn run<V: Lanes>(self) -> f64 {
-        let Self { a, b, stride, permutation } = self;
-        let Some(last) = permutation.iter().max() else { return 0.0 };
-        assert!((permutation.len() - 1).saturating_mul(stride) < a.len());
-        assert!((*last as usize).saturating_mul(stride) < b.len());
+        let Self { a, b, stride, order: Order { indices, largest, plain } } = self;
+        if indices.is_empty() {
+            return 0.0;
+        }
+        assert!((indices.len() - 1).saturating_mul(stride) < a.len());
+        assert!((largest as usize).saturating_mul(stride) < b.len());
         // By vectors as far as possible: only neighbours, and indices of 31 bits.
-        let whole = permutation.len() - permutation.len() % V::LANES;
-        let vectors = if stride == 1 && i32::try_from(*last).is_ok() { whole } else { 0 };
+        let whole = indices.len() - indices.len() % V::LANES;
+        let vectors = if stride == 1 && i32::try_from(largest).is_ok() { whole } else { 0 };
         // Sums that do not wait for each other.
         let mut sums = [0.0f64; 16];
         // SAFETY: no place is behind the last ones, which are inside.
         unsafe {
             for first in (0..vectors).step_by(V::LANES) {
                 let mut values = [0.0f32; 16];
-                V::load_at(b.as_ptr(), permutation.as_ptr().add(first)).store(values.as_mut_ptr());
+                let moved = match plain {
+                    true => V::load(b.as_ptr().add(first)),
+                    false => V::load_at(b.as_ptr(), indices.as_ptr().add(first)),
+                };
+                moved.store(values.as_mut_ptr());
                 for lane in 0..V::LANES {
                     sums[lane] += f64::from(*a.get_unchecked(first + lane)) * f64::from(values[lane]);
                 }
             }
-            for at in vectors..permutation.len() {
-                let from = *permutation.get_unchecked(at) as usize;
+            for at in vectors..indices.len() {
+                let from = *indices.get_unchecked(at) as usize;
                 sums[at % 4] += f64::from(*a.get_unchecked(at * stride)) * f64::from(*b.get_unchecked(from * stride));
             }
         }

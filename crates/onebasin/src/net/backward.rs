@@ -35,7 +35,7 @@ impl Shard {
         let slot = plan.slots[plan.logits()];
         let buffer = plan.gradient_of[plan.logits()].expect("the logits have a gradient");
         let (plane, classes) = (slot.plane, slot.channels);
-        let outputs = &self.values[plan.logits()];
+        let outputs = self.values.of(plan.logits());
         let part = |first: usize, labels: &[u32], gradient: Option<&mut [f32]>, out: &mut [f64], row: &mut [f32]| {
             let outputs = &outputs[first * BLOCK..];
             match call.likelihood {
@@ -113,7 +113,7 @@ impl Shard {
             bias.fill(0.0);
         }
         let slot = call.plan.slots[step.out];
-        let out = &self.values[step.out];
+        let out = self.values.of(step.out);
         let block_len = slot.plane.block();
         if slot.is_vectors() {
             let used = self.images * BLOCK;
@@ -154,16 +154,16 @@ impl Shard {
     ) {
         let (from, to) = (call.plan.slots[step.x], call.plan.slots[step.out]);
         let geometry = &product.geometry;
-        let x = &self.values[step.x];
+        let x = self.values.of(step.x);
         let weight_gradient = &mut gradient[product.weight.clone()];
         let input_blocks = blocks(from.channels);
-        if to.is_vectors() && step.x == 0 && self.sparse {
+        if to.is_vectors() && step.x == 0 && self.values.input.sparse {
             call.team.chunks(weight_gradient, INPUT_BLOCKS * BLOCK * to.channels, |chunk, gradient| {
                 let first = chunk * INPUT_BLOCKS;
                 call.isa.run(SparseWeightGradient {
                     inputs: from.channels,
                     units: to.channels,
-                    occupancy: &self.occupancy,
+                    occupancy: &self.values.input.occupancy,
                     columns: self.images,
                     x,
                     x_block: from.plane.block(),
@@ -255,7 +255,7 @@ impl Shard {
         }
         let (isa, packed) = (call.isa, call.packed);
         let (from, to) = (call.plan.slots[step.x], call.plan.slots[step.out]);
-        let x = &self.values[step.x];
+        let x = self.values.of(step.x);
         let buffer = call.plan.gradient_of[step.x].expect("the gradient goes on");
         let dx = &mut self.gradients[buffer];
         let only = step.x_reach == Reach::Write;

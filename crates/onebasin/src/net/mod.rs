@@ -6,6 +6,7 @@
 //! summed, depend on the network and the batch only, never on the number of threads.
 
 mod backward;
+mod input;
 mod likelihood;
 mod packed;
 mod plan;
@@ -22,7 +23,10 @@ use crate::kernels::Isa;
 use crate::kernels::Team;
 use crate::kernels::elementwise::AddTo;
 use crate::kernels::likelihood::Softmax;
+use crate::params::Layout;
 use crate::params::Params;
+use input::Images;
+use input::Input;
 use packed::Packed;
 use plan::Plan;
 use shard::Call;
@@ -63,6 +67,15 @@ pub struct Hidden<'a> {
     pub before: &'a [f32],
     /// Behind the non-linearity, (images, height, width, channels).
     pub after: &'a [f32],
+}
+
+/// Images ready for networks of one architecture to look at, again and again.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    shards: Vec<Arc<Input>>,
+    count: usize,
+    /// Of the architecture.
+    network: Arc<Layout>,
 }
 
 /// A network ready to be evaluated: an architecture, threads and buffers.
@@ -149,10 +162,50 @@ impl Net {
     /// Writes the probabilities of the classes, (images, classes); `images` as for [`Self::logits`].
     pub fn probabilities(&mut self, params: &Params, images: &[f32], probabilities: &mut [f32]) -> Result<()> {
         self.logits(params, images, probabilities)?;
+        self.softmax(probabilities);
+        Ok(())
+    }
+
+    /// [`Self::probabilities`] of images that were loaded, perhaps by another network of the same architecture.
+    pub(crate) fn probabilities_of(&mut self, params: &Params, images: &Loaded, out: &mut [f32]) -> Result<()> {
+        self.check_layout(params)?;
+        let classes = self.arch.classes();
+        assert!(Arc::ptr_eq(&images.network, self.arch.layout()) && out.len() == images.count * classes);
+        self.prepare(params, images.count, false);
+        let capacity = self.plan.capacity;
+        self.for_each_shard(out, capacity * classes, |call, shard, index, logits| {
+            shard.forward(call, Images::Loaded(&images.shards[index]), false);
+            shard.logits(call.plan, logits);
+        });
+        self.softmax(out);
+        Ok(())
+    }
+
+    /// [`Self::log_likelihood`] of images that were loaded, perhaps by another network of the same architecture.
+    pub(crate) fn log_likelihood_of(&mut self, params: &Params, images: &Loaded, labels: &[u32]) -> Result<f64> {
+        self.check_layout(params)?;
+        self.check_labels(labels, images.count)?;
+        assert!(Arc::ptr_eq(&images.network, self.arch.layout()));
+        Ok(self.sum_log_likelihood(params, labels, |index, _| Images::Loaded(&images.shards[index])))
+    }
+
+    /// Loads images that will be looked at with many parameters; `images` as for [`Self::logits`].
+    pub(crate) fn load(&mut self, images: &[f32]) -> Result<Loaded> {
+        let count = self.check_images(images)?;
+        self.fit(count);
+        let shards = images.chunks(self.plan.capacity * self.arch.input().len()).map(|images| {
+            let mut input = Input::new(&self.plan);
+            input.load(self.isa, &self.plan, &self.team, images);
+            Arc::new(input)
+        });
+        Ok(Loaded { shards: shards.collect(), count, network: Arc::clone(self.arch.layout()) })
+    }
+
+    /// Turns logits into probabilities.
+    fn softmax(&self, probabilities: &mut [f32]) {
         let (classes, scale) = (self.arch.classes(), self.likelihood.scale());
         let share = self.team.share(probabilities.len() / classes) * classes;
         self.team.chunks(probabilities, share, |_, rows| self.isa.run(Softmax { rows, classes, scale }));
-        Ok(())
     }
 
     /// Writes the logits of all images; `images` is (images, height, width, channels), `logits` (images, classes).
@@ -171,7 +224,7 @@ impl Net {
         let (image_len, capacity) = (self.arch.input().len(), self.plan.capacity);
         self.for_each_shard(logits, capacity * classes, |call, shard, index, logits| {
             let images = part_of(images, image_len, index, capacity);
-            shard.forward(call, images, images.len() / image_len, false);
+            shard.forward(call, Images::Plain(images), false);
             shard.logits(call.plan, logits);
         });
         Ok(())
@@ -181,16 +234,27 @@ impl Net {
     /// images: they may have been left out.
     pub fn log_likelihood(&mut self, params: &Params, batch: Batch<'_>) -> Result<f64> {
         self.check_batch(params, batch)?;
-        self.prepare(params, batch.labels.len(), false);
-        let (image_len, capacity) = (self.arch.input().len(), self.plan.capacity);
+        let len = self.arch.input().len();
+        let images = |index, capacity| Images::Plain(part_of(batch.images, len, index, capacity));
+        Ok(self.sum_log_likelihood(params, batch.labels, images))
+    }
+
+    /// The log-likelihood of all labels; `images` is asked for those of each shard, of so many at most.
+    fn sum_log_likelihood<'i>(
+        &mut self,
+        params: &Params,
+        labels: &[u32],
+        images: impl Fn(usize, usize) -> Images<'i> + Sync,
+    ) -> f64 {
+        self.prepare(params, labels.len(), false);
+        let capacity = self.plan.capacity;
         let mut values = std::mem::take(&mut self.log_likelihoods);
         self.for_each_shard(&mut values, capacity, |call, shard, index, values| {
-            let images = part_of(batch.images, image_len, index, capacity);
-            shard.forward(call, images, values.len(), false);
-            shard.log_likelihood(call, part_of(batch.labels, 1, index, capacity), values, false);
+            shard.forward(call, images(index, capacity), false);
+            shard.log_likelihood(call, part_of(labels, 1, index, capacity), values, false);
         });
         self.log_likelihoods = values;
-        Ok(self.log_likelihoods.iter().sum())
+        self.log_likelihoods.iter().sum()
     }
 
     /// Writes the gradient of the log-likelihood summed over the batch, and returns that log-likelihood.
@@ -218,7 +282,7 @@ impl Net {
                 for (number, values) in values.chunks_mut(capacity).enumerate() {
                     let first = index * part_len + number * capacity;
                     let images = &batch.images[first * image_len..(first + values.len()) * image_len];
-                    shard.forward(call, images, values.len(), false);
+                    shard.forward(call, Images::Plain(images), false);
                     shard.log_likelihood(call, &batch.labels[first..first + values.len()], values, true);
                     shard.backward(call, gradient, number == 0);
                 }
@@ -267,7 +331,7 @@ impl Net {
             let outer = if wave == 1 { &this.alone } else { &this.team };
             outer.chunks(&mut shards[..used], 1, |index, shard| {
                 let images = part_of(images, image_len, index, capacity);
-                shard[0].forward(call, images, images.len() / image_len, true);
+                shard[0].forward(call, Images::Plain(images), true);
             });
             for (number, shard) in shards[..used].iter().enumerate() {
                 for (index, ((_, node), recorded)) in this.arch.hidden().zip(&shard.recorded).enumerate() {
@@ -296,6 +360,11 @@ impl Net {
     /// Checks parameters and images, and returns the number of images.
     fn check(&self, params: &Params, images: &[f32]) -> Result<usize> {
         self.check_layout(params)?;
+        self.check_images(images)
+    }
+
+    /// Checks images, and returns their number.
+    fn check_images(&self, images: &[f32]) -> Result<usize> {
         let len = self.arch.input().len();
         if images.is_empty() {
             return Err(Error::EmptyBatch);
@@ -313,23 +382,25 @@ impl Net {
 
     fn check_batch(&self, params: &Params, batch: Batch<'_>) -> Result<usize> {
         let count = self.check(params, batch.images)?;
-        if batch.labels.len() != count {
-            return Err(Error::Length {
-                what: "the array of labels",
-                got: batch.labels.len(),
-                expected: count,
-                why: format!("{count} images"),
-            });
+        self.check_labels(batch.labels, count)?;
+        Ok(count)
+    }
+
+    /// Checks that each of `count` images has a label.
+    fn check_labels(&self, labels: &[u32], count: usize) -> Result<()> {
+        if labels.len() != count {
+            let (got, why) = (labels.len(), format!("{count} images"));
+            return Err(Error::Length { what: "the array of labels", got, expected: count, why });
         }
         let classes = self.arch.classes();
-        match batch.labels.iter().position(|label| *label as usize >= classes) {
-            Some(index) => Err(Error::Label { index, label: batch.labels[index], classes }),
-            None => Ok(count),
+        match labels.iter().position(|label| *label as usize >= classes) {
+            Some(index) => Err(Error::Label { index, label: labels[index], classes }),
+            None => Ok(()),
         }
     }
 
-    /// Makes sure that the buffers fit a batch of `count` images, and packs the parameters.
-    fn prepare(&mut self, params: &Params, count: usize, with_backward: bool) {
+    /// Makes sure that shards fit a batch of `count` images.
+    fn fit(&mut self, count: usize) {
         if self.plan.is_dense() {
             // Shards of equal size: 500 vectors are two shards of 250, not one of 256 and one of 244.
             let capacity = count.div_ceil(count.div_ceil(MOST_VECTORS));
@@ -338,6 +409,11 @@ impl Net {
                 self.shards.get_mut().expect(NO_PANIC).clear();
             }
         }
+    }
+
+    /// Makes sure that the buffers fit a batch of `count` images, and packs the parameters.
+    fn prepare(&mut self, params: &Params, count: usize, with_backward: bool) {
+        self.fit(count);
         self.log_likelihoods.resize(count, 0.0);
         self.packed.fill(&self.plan, params.values(), with_backward, &self.team);
         // As many shards as can be in use at once, so that no later call has to make one.

@@ -29,6 +29,10 @@ impl Slot {
     pub(super) fn len(self) -> usize {
         blocks(self.channels) * self.plane.block()
     }
+    /// Floats of its buffer in a shard of `capacity` images.
+    pub(super) fn buffer_len(self, capacity: usize) -> usize {
+        if self.is_vectors() { self.len() } else { capacity * self.len() }
+    }
 }
 
 /// A product with weights: a convolution or a dense layer.

@@ -1,5 +1,7 @@
 //! The buffers of one shard of images, and the forward pass over them.
 
+use super::input::Images;
+use super::input::Input;
 use super::likelihood::Likelihood;
 use super::packed::Packed;
 use super::packed::weight_block;
@@ -23,14 +25,8 @@ use crate::kernels::normalise::LayerNormForward;
 use crate::kernels::pack;
 use crate::kernels::resample;
 use crate::kernels::resample::PoolForward;
-use crate::kernels::sparse::Occupancy;
-use crate::kernels::sparse::Occupy;
 use crate::kernels::sparse::SparseForward;
-use crate::kernels::sparse::StripFeatures;
-
-/// Where at most this part of the inputs, in groups of eight, is not all zero, the zeros are left out: below it that is
-/// faster than to multiply them.
-const SPARSE: f64 = 0.8;
+use std::sync::Arc;
 
 /// What stays the same for all shards of one call.
 #[derive(Clone, Copy, Debug)]
@@ -47,20 +43,43 @@ pub(super) struct Call<'a> {
 pub(super) struct Shard {
     /// Images in use.
     pub(super) images: usize,
-    pub(super) values: Vec<Aligned>,
+    pub(super) values: Values,
     /// Empty until a gradient is asked for.
     pub(super) gradients: Vec<Aligned>,
     pub(super) statistics: Vec<Vec<f32>>,
-    /// Which inputs are not zero, for each block of features; only of vectors.
-    pub(super) occupancy: Vec<Occupancy>,
-    /// Which features are not zero in strips of images.
-    pub(super) strips: Vec<StripFeatures>,
-    /// Whether so few are that the others are worth leaving out.
-    pub(super) sparse: bool,
     /// Room for one image's logits and for padded sums.
     pub(super) scratch: Vec<f32>,
     /// Pre- and post-activations of each hidden layer, (images, height, width, channels), if recorded.
     pub(super) recorded: Vec<Recorded>,
+}
+
+/// What each slot has.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    /// Of the first slot; the shard's own, or one that several shards read.
+    pub(super) input: Arc<Input>,
+    /// Of the others; the first of these is empty.
+    layers: Vec<Aligned>,
+}
+
+impl Values {
+    pub(super) fn of(&self, slot: usize) -> &[f32] {
+        if slot == 0 { &self.input.values } else { &self.layers[slot] }
+    }
+
+    fn load(&mut self, call: Call<'_>, images: Images<'_>) {
+        match images {
+            Images::Loaded(input) => self.input = Arc::clone(input),
+            Images::Plain(images) => {
+                // None yet, or one that others read too.
+                if self.input.values.is_empty() || Arc::get_mut(&mut self.input).is_none() {
+                    self.input = Arc::new(Input::new(call.plan));
+                }
+                let input = Arc::get_mut(&mut self.input).expect("nobody else reads it");
+                input.load(call.isa, call.plan, call.team, images);
+            }
+        }
+    }
 }
 
 /// One hidden layer's activations, before and after its non-linearity.
@@ -70,21 +89,14 @@ pub(super) struct Recorded {
     pub(super) after: Vec<f32>,
 }
 
-/// Floats of a slot's buffer in a shard of `capacity` images.
-fn buffer_len(slot: &Slot, capacity: usize) -> usize {
-    if slot.is_vectors() { slot.len() } else { capacity * slot.len() }
-}
-
 impl Shard {
     pub(super) fn new(plan: &Plan) -> Self {
-        let input = plan.slots[0];
-        let input_blocks = if input.is_vectors() { blocks(input.channels) } else { 0 };
+        let outputs = plan.slots[1..].iter().map(|slot| Aligned::zeros(slot.buffer_len(plan.capacity)));
         Self {
-            strips: (0..if input_blocks > 0 { plan.capacity.div_ceil(StripFeatures::IMAGES) } else { 0 })
-                .map(|_| StripFeatures::with_capacity(input.channels))
-                .collect(),
-            occupancy: (0..input_blocks).map(|_| Occupancy::with_capacity(plan.capacity)).collect(),
-            values: plan.slots.iter().map(|slot| Aligned::zeros(buffer_len(slot, plan.capacity))).collect(),
+            values: Values {
+                input: Arc::default(),
+                layers: std::iter::once(Aligned::default()).chain(outputs).collect(),
+            },
             statistics: plan.statistics.iter().map(|floats| vec![0.0; floats * plan.capacity]).collect(),
             scratch: vec![0.0; 2 * plan.slots.iter().map(|slot| blocks(slot.channels) * BLOCK).max().unwrap_or(0)],
             ..Self::default()
@@ -95,71 +107,40 @@ impl Shard {
     pub(super) fn make_room_for_gradients(&mut self, plan: &Plan) {
         if self.gradients.is_empty() {
             self.gradients =
-                plan.gradients.iter().map(|slot| Aligned::zeros(buffer_len(slot, plan.capacity))).collect();
+                plan.gradients.iter().map(|slot| Aligned::zeros(slot.buffer_len(plan.capacity))).collect();
         }
     }
 
-    /// Computes all activations of `images` (images, height, width, channels).
-    pub(super) fn forward(&mut self, call: Call<'_>, images: &[f32], count: usize, record: bool) {
-        self.images = count;
-        self.load(call, images);
+    /// Computes all activations.
+    pub(super) fn forward(&mut self, call: Call<'_>, images: Images<'_>, record: bool) {
+        self.values.load(call, images);
+        self.images = self.values.input.images;
         for step in &call.plan.steps {
             // The buffer is taken out for the time of the step, so that the others can be read.
-            let mut out = std::mem::take(&mut self.values[step.out]);
+            let mut out = std::mem::take(&mut self.values.layers[step.out]);
             let deferred = record || step.activation == Some(Activation::Tanh);
             self.run(call, step, &mut out, step.activation.is_some() && !deferred);
             if let Some(activation) = step.activation.filter(|_| deferred) {
                 self.activate(call, step, activation, &mut out, record);
             }
-            self.values[step.out] = out;
+            self.values.layers[step.out] = out;
         }
     }
 
     /// The logits, (images, classes).
     pub(super) fn logits(&self, plan: &Plan, out: &mut [f32]) {
         let slot = plan.slots[plan.logits()];
-        let values = &self.values[plan.logits()];
-        unpack(slot, values, self.images, out);
-    }
-
-    fn load(&mut self, call: Call<'_>, images: &[f32]) {
-        let slot = call.plan.slots[0];
-        if slot.is_vectors() {
-            let share = call.team.share(blocks(slot.channels));
-            let (block_len, count) = (slot.plane.block(), self.images);
-            let values = (&mut self.values[0][..], share * block_len);
-            call.team.chunk_pairs(values, (&mut self.occupancy, share), |index, blocked, occupancy| {
-                let first = index * share;
-                let feature_blocks = first..(first + share).min(blocks(slot.channels));
-                pack::vectors(slot.plane, slot.channels, feature_blocks, images, blocked);
-                for (values, occupancy) in blocked.chunks_exact(block_len).zip(occupancy) {
-                    call.isa.run(Occupy { values: &values[..count * BLOCK], occupancy });
-                }
-            });
-            let occupied: usize = self.occupancy.iter().map(Occupancy::occupied).sum();
-            // Indices of features and images have sixteen bits.
-            let small = u16::try_from(slot.channels).is_ok() && u16::try_from(count).is_ok();
-            self.sparse = small && (occupied as f64) < SPARSE * (2 * blocks(slot.channels) * count) as f64;
-            if self.sparse {
-                let (occupancy, strips) = (&self.occupancy, count.div_ceil(StripFeatures::IMAGES));
-                call.team.chunks(&mut self.strips[..strips], 1, |strip, features| features[0].fill(strip, occupancy));
-            }
-        } else {
-            let len = slot.plane.height * slot.plane.width * slot.channels;
-            for (image, blocked) in images.chunks_exact(len).zip(self.values[0].chunks_exact_mut(slot.len())) {
-                pack::image(slot.plane, slot.channels, image, blocked);
-            }
-        }
+        unpack(slot, self.values.of(plan.logits()), self.images, out);
     }
 
     fn run(&mut self, call: Call<'_>, step: &Step, out: &mut [f32], relu: bool) {
         let Call { isa, plan, packed, .. } = call;
         let (from, to) = (plan.slots[step.x], plan.slots[step.out]);
-        let x = &self.values[step.x];
-        let residual = step.residual.map(|slot| &self.values[slot][..]);
+        let x = self.values.of(step.x);
+        let residual = step.residual.map(|slot| self.values.of(slot));
         let images = || (0..self.images).map(|image| (image, image * from.len(), image * to.len()));
         match &step.task {
-            Task::Product(product) if to.is_vectors() && step.x == 0 && self.sparse => {
+            Task::Product(product) if to.is_vectors() && step.x == 0 && self.values.input.sparse => {
                 sparse(call, product, self, x, out, relu);
             }
             Task::Product(product) if to.is_vectors() => dense(call, product, self.images, x, out, relu),
@@ -315,7 +296,7 @@ fn sparse(call: Call<'_>, product: &Product, shard: &Shard, x: &[f32], out: &mut
         let first = chunk * share;
         call.isa.run(SparseForward {
             inputs: geometry.inputs,
-            strips: &shard.strips,
+            strips: &shard.values.input.strips,
             columns: shard.images,
             x,
             x_block: geometry.from.block(),

@@ -6,8 +6,8 @@ use crate::data::Examples;
 use crate::error::Error;
 use crate::error::Result;
 use crate::kernels::Team;
-use crate::net::Batch;
 use crate::net::Likelihood;
+use crate::net::Loaded;
 use crate::net::Net;
 use crate::params::Params;
 use std::ops::ControlFlow;
@@ -117,9 +117,9 @@ impl Predictor {
             examples,
             progress,
             &mut wave,
-            |net, point, batch, out| {
-                out.resize(batch.labels.len() * classes, 0.0);
-                net.probabilities(point, batch.images, out).expect(COMPARED);
+            |net, point, images, labels, out| {
+                out.resize(labels.len() * classes, 0.0);
+                net.probabilities_of(point, images, out).expect(COMPARED);
             },
             |first_image, sample, probabilities| visit(SampleProbabilities { first_image, sample, probabilities }),
         );
@@ -145,7 +145,7 @@ impl Predictor {
             examples,
             progress,
             &mut vec![0.0; self.wave.len()],
-            |net, point, batch, out| *out = net.log_likelihood(point, batch).expect(COMPARED),
+            |net, point, images, labels, out| *out = net.log_likelihood_of(point, images, labels).expect(COMPARED),
             |_, sample, log_likelihood| sums[sample] += log_likelihood,
         )?;
         Ok(whole.is_continue().then_some(sums))
@@ -159,7 +159,7 @@ impl Predictor {
         examples: &Examples,
         progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
         wave: &mut [T],
-        evaluate: impl Fn(&mut Net, &Params, Batch<'_>, &mut T) + Sync,
+        evaluate: impl Fn(&mut Net, &Params, &Loaded, &[u32], &mut T) + Sync,
         mut visit: impl FnMut(usize, usize, &T),
     ) -> Result<ControlFlow<()>> {
         if count == 0 {
@@ -175,7 +175,8 @@ impl Predictor {
             let mut pixels = vec![0.0; images * examples.shape().len()];
             let mut labels = vec![0; images];
             examples.range(first_image, &mut pixels, &mut labels);
-            let batch = Batch { images: &pixels, labels: &labels };
+            let loaded = self.workers[0].get_mut().expect(NO_PANIC).net.load(&pixels)?;
+            drop(pixels);
             for first in (0..count).step_by(wave.len()) {
                 if progress(first_image * count + first * images, total).is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -189,7 +190,7 @@ impl Predictor {
                         *failure.lock().expect(NO_PANIC) = Some(error);
                         return;
                     }
-                    evaluate(net, point, batch, &mut out[0]);
+                    evaluate(net, point, &loaded, &labels, &mut out[0]);
                 });
                 if let Some(error) = failure.into_inner().expect(NO_PANIC) {
                     return Err(error);

@@ -4,6 +4,8 @@ use crate::exact::CLASSES;
 use crate::exact::Exact;
 use crate::exact::IMAGES;
 use crate::exact::PARAMETERS;
+use crate::exact::PRIOR;
+use crate::exact::ROWS;
 use crate::exact::problem;
 use onebasin::infer::Hmc;
 use onebasin::infer::HmcConfig;
@@ -15,9 +17,13 @@ use onebasin::infer::Optimiser;
 use onebasin::infer::Problem;
 use onebasin::infer::Scaling;
 use onebasin::infer::Schedule;
+use onebasin::infer::Teacher;
 use onebasin::infer::Vi;
 use onebasin::infer::ViConfig;
 use onebasin::infer::diagnostics;
+use onebasin::params::Params;
+use onebasin::posterior::Gaussian;
+use onebasin::rng::Stream;
 
 /// The problems that each method is tried on: plain, scaled by fan-in, cold and warm.
 const CASES: [(Scaling, f64); 4] =
@@ -84,6 +90,55 @@ fn vi_finds_the_best_diagonal_gaussian() {
             assert!(wider.abs() < 0.06, "{scaling:?}, {temperature}: standard deviation {index} is off by {wider}");
         }
     }
+}
+
+/// A teacher who is unsure of two labels teaches the mean of what both would: here the mean of the posterior is linear in the
+/// labels. A teacher's Gaussian that is the prior changes nothing; one that is elsewhere moves the mean by A⁻¹ P m.
+#[test]
+fn a_taught_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() {
+    let problem = problem(Scaling::One, 1.0);
+    let exact = Exact::of(&problem);
+    let layout = problem.arch.layout();
+    let labels = problem.training.dataset().labels();
+    let mut predictions = vec![0.0; IMAGES * CLASSES];
+    for (row, label) in predictions.chunks_exact_mut(CLASSES).zip(labels) {
+        row[*label as usize] = 0.75;
+        row[(*label as usize + 1) % CLASSES] = 0.25;
+    }
+    let mut mean = vec![0.0; PARAMETERS];
+    Stream::new(4, "mean", 0).fill_normal(&mut mean);
+    let known = Gaussian::new(
+        Params::from_values(layout, mean.clone()).unwrap(),
+        Params::from_values(layout, vec![PRIOR.sqrt() as f32; PARAMETERS]).unwrap(),
+    )
+    .unwrap();
+    let teacher = Teacher { gaussian: &known, predictions: &predictions };
+    // The labels are random too: twice as many steps at half the rate leave the error of the test above.
+    let config = ViConfig { optimise: optimise(16000, 0.01), std: 0.2, samples: 10 };
+    let vi = run(Vi::taught(&config, &problem, teacher, 3, 1).unwrap());
+    let Some(onebasin::posterior::Posterior::Gaussian(found)) = vi.posterior() else { panic!("no Gaussian") };
+    for index in 0..PARAMETERS {
+        let (row, class) = (index / CLASSES, index % CLASSES);
+        let before = (class + CLASSES - 1) % CLASSES;
+        let taught = 0.75 * exact.mean[index] + 0.25 * exact.mean[row * CLASSES + before];
+        let known: f64 = (0..ROWS)
+            .map(|other| exact.inverse[row][other] * exact.prior[other] * f64::from(mean[other * CLASSES + class]))
+            .sum();
+        let std = exact.precision[row][row].sqrt().recip();
+        let off = (f64::from(found.mean().values()[index]) - taught - known) / std;
+        let wider = f64::from(found.std().values()[index]) / std - 1.0;
+        assert!(off.abs() < 0.1 && wider.abs() < 0.06, "{index}: mean off by {off}, standard deviation by {wider}");
+    }
+}
+
+#[test]
+fn a_teacher_must_predict_all_images() {
+    let problem = problem(Scaling::One, 1.0);
+    let known = Gaussian::new(Params::zeros(problem.arch.layout()), Params::zeros(problem.arch.layout())).unwrap();
+    let teacher = Teacher { gaussian: &known, predictions: &[0.5; CLASSES] };
+    let config = ViConfig { optimise: optimise(1, 0.01), std: 0.2, samples: 1 };
+    let error = Vi::taught(&config, &problem, teacher, 3, 1).unwrap_err().to_string();
+    assert!(error.contains("the array of predictions"), "{error}");
 }
 
 /// The samples of all chains, (parameter, chain, sample), less the exact mean.

@@ -38,9 +38,9 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn over(self, name: &str) -> impl FnMut(usize, usize) -> ControlFlow<()> + use<'a> {
+    pub(super) fn over(self, name: &str, what: &str) -> impl FnMut(usize, usize) -> ControlFlow<()> + use<'a> {
         self.bar.reset();
-        self.bar.set_message(format!("{name}: predicting"));
+        self.bar.set_message(format!("{name}: {what}"));
         move |done, total| {
             self.bar.set_length(total as u64);
             self.bar.set_position(done as u64);
@@ -48,6 +48,8 @@ impl<'a> Watch<'a> {
         }
     }
 }
+
+const PREDICTING: &str = "predicting";
 
 /// Predicts, and compares.
 pub(super) struct Judge<'a> {
@@ -94,7 +96,7 @@ impl<'a> Judge<'a> {
         }
         let mut predictor = Predictor::new(&Arch::new(provenance.arch)?, provenance.likelihood, threads)?;
         let count = if posterior.draws(usize::MAX) == usize::MAX { self.draws } else { usize::MAX };
-        let mut progress = self.watch.over("reference");
+        let mut progress = self.watch.over("reference", PREDICTING);
         let mean = predictor.mean(&*posterior, &examples, count, self.seed, &mut progress)?;
         mean.ok_or_else(|| Stopped.into())
     }
@@ -122,7 +124,7 @@ impl<'a> Judge<'a> {
         for (network, point) in [("mean", gaussian.mean()), ("sample", sample)] {
             for by in [KeptBy::SmallestStd, KeptBy::LargestSignal] {
                 let order = prune::order(gaussian, by);
-                let mut progress = self.watch.over("pruned networks");
+                let mut progress = self.watch.over("pruned networks", PREDICTING);
                 let points = prune::curve(&mut self.predictor, point, &order, &self.examples, &mut progress)?;
                 curves.push(Curve { network: network.to_owned(), by, points: points.ok_or(Stopped)? });
             }
@@ -130,8 +132,19 @@ impl<'a> Judge<'a> {
         Ok(curves)
     }
 
+    /// What samples predict together on other images, (image, class).
+    pub(super) fn on(&mut self, pool: &Pool, examples: &Examples) -> anyhow::Result<Vec<f64>> {
+        let mut progress = self.watch.over("samples on training images", PREDICTING);
+        let mean = self.predictor.mean(pool, examples, usize::MAX, self.seed, &mut progress)?;
+        mean.ok_or_else(|| Stopped.into())
+    }
+
+    pub(super) fn watch(&self) -> Watch<'a> {
+        self.watch
+    }
+
     fn predict(&mut self, name: &str, posterior: &dyn Draws, count: usize) -> anyhow::Result<Vec<f64>> {
-        let mut progress = self.watch.over(name);
+        let mut progress = self.watch.over(name, PREDICTING);
         let mean = self.predictor.mean(posterior, &self.examples, count, self.seed, &mut progress)?;
         mean.ok_or_else(|| Stopped.into())
     }

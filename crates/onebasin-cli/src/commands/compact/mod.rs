@@ -1,5 +1,6 @@
 //! `onebasin compact`: puts one Gaussian in the place of samples, and measures what that costs.
 
+mod distil;
 mod figures;
 mod judge;
 mod labels;
@@ -17,6 +18,7 @@ use crate::commands::threads;
 use crate::printer::ExitStatus;
 use crate::printer::Printer;
 use anyhow::bail;
+use distil::Lesson;
 use judge::Judge;
 use judge::Watch;
 use labels::Labels;
@@ -94,6 +96,8 @@ pub(crate) struct Method {
     pub(crate) seed: u64,
     /// Whether networks are pruned.
     pub(crate) prune: bool,
+    /// How often diagonal Gaussians see all images while they learn what the samples predict; `None` for not at all.
+    pub(crate) distil: Option<f64>,
 }
 
 /// What samples are aligned with.
@@ -137,6 +141,7 @@ impl Default for Method {
             draws: 100,
             seed: 0,
             prune: false,
+            distil: None,
         }
     }
 }
@@ -149,6 +154,9 @@ impl Method {
             if number == Some(0) {
                 return Err(Error::Zero { what: what.to_owned() }.into());
             }
+        }
+        if let Some(epochs) = self.distil.filter(|epochs| !(*epochs > 0.0 && epochs.is_finite())) {
+            return Err(Error::NotPositive { what: "--distil", value: epochs.to_string() }.into());
         }
         let twice = |index: usize| self.to[..index].contains(&self.to[index]);
         if let Some(index) = (0..self.to.len()).find(|index| twice(*index)) {
@@ -185,12 +193,17 @@ fn file_name(to: To, rank: usize) -> String {
     format!("{}{rank}.safetensors", to.name())
 }
 
+/// The file of a Gaussian that has learnt.
+fn distilled_name(to: To) -> String {
+    format!("{}-distilled.safetensors", to.name())
+}
+
 /// Whether a file is of the command.
 fn is_own(name: &str) -> bool {
     To::ALL.iter().any(|to| {
         let rest = name.strip_prefix(to.name()).and_then(|rest| rest.strip_suffix(".safetensors"));
         rest.is_some_and(|rest| {
-            rest.is_empty() || rest.strip_prefix("-rank").is_some_and(|rank| rank.parse::<usize>().is_ok())
+            rest.is_empty() || rest == "-distilled" || rest.strip_prefix("-rank").is_some_and(|rank| rank.parse::<usize>().is_ok())
         })
     })
 }
@@ -227,6 +240,8 @@ fn compact(settings: &Settings, signals: &Signals, printer: &Printer) -> anyhow:
         Some(balanced) => balanced,
         None => &pool,
     };
+    let lesson = method.distil.map(|epochs| Lesson::new(epochs, &pool, &arch, settings, &mut judge, team.threads()));
+    let lesson = lesson.transpose()?;
     let mut gaussians = Vec::new();
     for to in &method.to {
         if signals.go_on().is_break() {
@@ -242,6 +257,12 @@ fn compact(settings: &Settings, signals: &Signals, printer: &Printer) -> anyhow:
             let posterior = fit.posterior(*rank)?;
             report.rows.push(judge.gaussian(to.name(), *rank, &posterior)?);
             gaussians.push((file_name(*to, *rank), StoredPosterior { posterior, provenance: provenance.clone() }));
+        }
+        if let Some(lesson) = &lesson {
+            let name = format!("{}, distilled", to.name());
+            let posterior = lesson.learn(&name, &diagonal)?;
+            report.rows.push(judge.gaussian(&name, 0, &posterior)?);
+            gaussians.push((distilled_name(*to), StoredPosterior { posterior, provenance: provenance.clone() }));
         }
         let pruning = if method.prune { Some(judge.pruning(&diagonal, &last(&labelled)?)?) } else { None };
         let chains = pool.chains().filter(|chains| pool.len() / chains >= LEAST_SAMPLES);

@@ -17,6 +17,7 @@ use super::config::DataConfig;
 use super::config::read;
 use crate::arch::Arch;
 use crate::arch::Preset;
+use crate::data::Split;
 use crate::error::Error;
 use crate::error::Result;
 use crate::infer::Map;
@@ -165,7 +166,7 @@ impl TranspositionsConfig {
             return Err(Error::Zero { what: "the number of threads".to_owned() });
         }
         let training = self.data.training(data)?;
-        let test = self.data.test(data, training.standardisation())?;
+        let test = self.data.whole(Split::Test, data, training.standardisation())?;
         let problem = Problem {
             arch: Arch::new(self.arch.clone())?,
             likelihood: self.likelihood,

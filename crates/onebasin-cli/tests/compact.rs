@@ -307,6 +307,10 @@ fn help() {
                   Keep fewer and fewer parameters, those with the smallest standard deviations or the
                   largest ratio of mean to it
 
+              --distil <EPOCHS>
+                  Diagonal Gaussians go on to learn what the samples predict, so often on all images that
+                  training images may be taken from, without their labels [default: not at all]
+
               --data <DIR>
                   Folder of the data sets [default: `onebasin` in the platform's folder for data]
 

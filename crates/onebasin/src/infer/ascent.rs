@@ -87,6 +87,11 @@ impl Ascent {
         self.log_likelihood.add(log_likelihood / self.labels.len() as f64);
     }
 
+    /// Labels that all training images together count as, against the prior.
+    pub(super) fn labels(&self) -> f64 {
+        self.problem.training.len() as f64 * self.taught.as_ref().map_or(1.0, |taught| taught.weight)
+    }
+
     /// The optimiser's rule of the next step.
     pub(super) fn rule(&self) -> StepRule {
         self.optimise.rule(self.done, self.problem.training.len())

@@ -17,6 +17,8 @@ pub struct Teacher<'a> {
     pub gaussian: &'a Gaussian,
     /// What the samples predict together on the images of the problem, (image, class).
     pub predictions: &'a [f64],
+    /// How many labels the prediction of an image counts as: the more, the less of what is known before is kept.
+    pub weight: f64,
 }
 
 /// A teacher at work.
@@ -29,6 +31,8 @@ pub(super) struct Taught {
     /// Of each image, the sum of the probabilities up to each class, (image, class).
     sums: Vec<f64>,
     classes: usize,
+    /// Labels that each image counts as.
+    pub(super) weight: f64,
     seed: u64,
     /// The point that was placed last.
     point: Params,
@@ -36,7 +40,8 @@ pub(super) struct Taught {
 
 impl Taught {
     pub(super) fn new(teacher: Teacher<'_>, images: usize, classes: usize, seed: u64) -> Result<Self> {
-        let Teacher { gaussian, predictions } = teacher;
+        let Teacher { gaussian, predictions, weight } = teacher;
+        Error::unless_positive("the weight of a prediction", weight)?;
         if predictions.len() != images * classes {
             let why = format!("{images} images, {classes} classes");
             let (got, expected) = (predictions.len(), images * classes);
@@ -48,7 +53,8 @@ impl Taught {
                 row[class] += row[class - 1];
             }
         }
-        Ok(Self { point: Params::zeros(gaussian.mean().layout()), gaussian: gaussian.clone(), sums, classes, seed })
+        let point = Params::zeros(gaussian.mean().layout());
+        Ok(Self { gaussian: gaussian.clone(), sums, classes, weight, seed, point })
     }
 
     /// Draws the labels of the images of a step.

@@ -181,7 +181,7 @@ impl Vi {
     /// Steps the Gaussian, and draws the first point of the step after it while each piece is still in the cache.
     fn ascend<R: Rule>(&mut self, rule: R) {
         let Ascent { optimise, problem, net, pieces, gradient, done, .. } = &self.ascent;
-        let (temperature, images) = (problem.temperature, problem.training.len() as f64);
+        let (temperature, images) = (problem.temperature, self.ascent.labels());
         let scale = (1.0 / (temperature * (self.samples * optimise.batch) as f64)) as f32;
         let decay = (1.0 / (temperature * images)) as f32;
         let entropy = (1.0 / images) as f32;
@@ -273,8 +273,7 @@ impl Inference for Vi {
 
     fn info(&mut self) -> Info {
         let log_likelihood = self.ascent.log_likelihood.take();
-        let Problem { temperature, training, .. } = &self.ascent.problem;
-        let images = training.len() as f64;
+        let (temperature, images) = (self.ascent.problem.temperature, self.ascent.labels());
         let (entropy, prior) = self.entropy_and_prior();
         Info(vec![
             ("elbo", (log_likelihood + prior / images) / temperature + entropy / images),

@@ -112,7 +112,7 @@ fn a_taught_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() {
         Params::from_values(layout, vec![PRIOR.sqrt() as f32; PARAMETERS]).unwrap(),
     )
     .unwrap();
-    let teacher = Teacher { gaussian: &known, predictions: &predictions };
+    let teacher = Teacher { gaussian: &known, predictions: &predictions, weight: 1.0 };
     // The labels are random too: twice as many steps at half the rate leave the error of the test above.
     let config = ViConfig { optimise: optimise(16000, 0.01), std: 0.2, samples: 10 };
     let vi = run(Vi::taught(&config, &problem, teacher, 3, 1).unwrap());
@@ -132,13 +132,16 @@ fn a_taught_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() {
 }
 
 #[test]
-fn a_teacher_must_predict_all_images() {
+fn a_teacher_must_predict_all_images_and_count() {
     let problem = problem(Scaling::One, 1.0);
     let known = Gaussian::new(Params::zeros(problem.arch.layout()), Params::zeros(problem.arch.layout())).unwrap();
-    let teacher = Teacher { gaussian: &known, predictions: &[0.5; CLASSES] };
+    let teacher = Teacher { gaussian: &known, predictions: &[0.5; CLASSES], weight: 1.0 };
     let config = ViConfig { optimise: optimise(1, 0.01), std: 0.2, samples: 1 };
     let error = Vi::taught(&config, &problem, teacher, 3, 1).unwrap_err().to_string();
     assert!(error.contains("the array of predictions"), "{error}");
+    let teacher = Teacher { gaussian: &known, predictions: &[0.5; IMAGES * CLASSES], weight: 0.0 };
+    let error = Vi::taught(&config, &problem, teacher, 3, 1).unwrap_err().to_string();
+    assert!(error.contains("the weight of a prediction"), "{error}");
 }
 
 /// The samples of all chains, (parameter, chain, sample), less the exact mean.

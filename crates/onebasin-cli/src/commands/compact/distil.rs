@@ -26,6 +26,8 @@ const BATCH: usize = 100;
 /// The learning rate at its highest, and the standard deviations at the beginning: parts of those of the Gaussian that is begun with.
 const RATE: f64 = 0.01;
 const STD: f64 = 0.1;
+/// Labels that a prediction counts as: samples say more of an image than one label would.
+const WEIGHT: f64 = 10.0;
 
 /// What is to be learnt, and how.
 pub(super) struct Lesson<'a> {
@@ -74,7 +76,7 @@ impl<'a> Lesson<'a> {
 
     /// The Gaussian that a fitted one becomes.
     pub(super) fn learn(&self, name: &str, fitted: &Gaussian) -> anyhow::Result<Posterior> {
-        let teacher = Teacher { gaussian: fitted, predictions: &self.predictions };
+        let teacher = Teacher { gaussian: fitted, predictions: &self.predictions, weight: WEIGHT };
         let mut vi = Vi::taught(&self.config, &self.problem, teacher, self.seed, self.threads)?;
         let mut progress = self.watch.over(name, "learning");
         while vi.done() < vi.total() {

@@ -248,10 +248,10 @@ fn help() {
         Put one Gaussian in the place of many samples, and measure what that costs
 
         Reads samples that `onebasin train` wrote and fits Gaussians to them, as they are and with their
-        units brought in line, diagonal and of low rank. Compares what each predicts on the test images with
-        what the samples predict: agreement is the part of the images with the same most probable class, TV
-        the total variation. Writes the Gaussians, as posteriors, and measures.json with all that is known
-        of them.
+        units brought in line, diagonal and of low rank; with `--distil`, diagonal ones also learn what the
+        samples predict. Compares what each predicts on the test images with what the samples predict:
+        agreement is the part of the images with the same most probable class, TV the total variation.
+        Writes the Gaussians, as posteriors, and measures.json with all that is known of them.
 
         Usage: onebasin compact [OPTIONS] --output <DIR> <SAMPLES>...
 
@@ -329,6 +329,6 @@ fn help() {
                   Print help (see a summary with '-h')
 
         Example:
-          onebasin compact runs/digits-hmc -o runs/digits-compact --rank 0,20,100
+          onebasin compact runs/digits-hmc -o runs/digits-compact --distil 200
     ");
 }

@@ -69,10 +69,10 @@ enum Command {
     /// Put one Gaussian in the place of many samples, and measure what that costs
     ///
     /// Reads samples that `onebasin train` wrote and fits Gaussians to them, as they are and with their units brought in line,
-    /// diagonal and of low rank. Compares what each predicts on the test images with what the samples predict: agreement is the
-    /// part of the images with the same most probable class, TV the total variation. Writes the Gaussians, as posteriors,
-    /// and measures.json with all that is known of them.
-    #[command(after_help = "Example:\n  onebasin compact runs/digits-hmc -o runs/digits-compact --rank 0,20,100")]
+    /// diagonal and of low rank; with `--distil`, diagonal ones also learn what the samples predict. Compares what each predicts
+    /// on the test images with what the samples predict: agreement is the part of the images with the same most probable
+    /// class, TV the total variation. Writes the Gaussians, as posteriors, and measures.json with all that is known of them.
+    #[command(after_help = "Example:\n  onebasin compact runs/digits-hmc -o runs/digits-compact --distil 200")]
     Compact(CompactArgs),
     /// Print a script with which a shell completes what is typed
     #[command(

@@ -107,9 +107,10 @@ impl Kernel for PermutedProduct<'_> {
         unsafe {
             for first in (0..vectors).step_by(V::LANES) {
                 let mut values = [0.0f32; 16];
-                let moved = match plain {
-                    true => V::load(b.as_ptr().add(first)),
-                    false => V::load_at(b.as_ptr(), indices.as_ptr().add(first)),
+                let moved = if plain {
+                    V::load(b.as_ptr().add(first))
+                } else {
+                    V::load_at(b.as_ptr(), indices.as_ptr().add(first))
                 };
                 moved.store(values.as_mut_ptr());
                 for lane in 0..V::LANES {

@@ -106,8 +106,7 @@ impl Shard {
     /// Allocates what the backward pass needs, once.
     pub(super) fn make_room_for_gradients(&mut self, plan: &Plan) {
         if self.gradients.is_empty() {
-            self.gradients =
-                plan.gradients.iter().map(|slot| Aligned::zeros(slot.buffer_len(plan.capacity))).collect();
+            self.gradients = plan.gradients.iter().map(|slot| Aligned::zeros(slot.buffer_len(plan.capacity))).collect();
         }
     }
 

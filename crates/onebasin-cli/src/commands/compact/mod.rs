@@ -203,7 +203,9 @@ fn is_own(name: &str) -> bool {
     To::ALL.iter().any(|to| {
         let rest = name.strip_prefix(to.name()).and_then(|rest| rest.strip_suffix(".safetensors"));
         rest.is_some_and(|rest| {
-            rest.is_empty() || rest == "-distilled" || rest.strip_prefix("-rank").is_some_and(|rank| rank.parse::<usize>().is_ok())
+            rest.is_empty()
+                || rest == "-distilled"
+                || rest.strip_prefix("-rank").is_some_and(|rank| rank.parse::<usize>().is_ok())
         })
     })
 }

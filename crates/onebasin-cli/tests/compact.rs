@@ -236,6 +236,8 @@ fn mistakes_are_refused_before_anything_is_written() {
     place.train("other", &["data.name=synthetic", "data.subsets=[]"]);
     place.refused("hmc -o new --reference other", &["other/posterior.safetensors", "other test images"]);
     place.refused("hmc other -o new", &["another network"]);
+    place.train("squares", &["likelihood={ gaussian = { variance = 0.1 } }"]);
+    place.refused("squares -o new --distil 1", &["least squares"]);
     place.train("tanh", &["arch.activation=tanh"]);
     place.refused("tanh -o new --balance", &["tanh"]);
 }

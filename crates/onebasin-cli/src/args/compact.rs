@@ -48,8 +48,8 @@ pub(super) struct CompactArgs {
     /// Keep fewer and fewer parameters, those with the smallest standard deviations or the largest ratio of mean to it
     #[arg(long)]
     prune: bool,
-    /// Diagonal Gaussians go on to learn what the samples predict, so often on all images that training images may be taken
-    /// from, without their labels [default: not at all]
+    /// Diagonal Gaussians go on to learn what the samples predict, in so many passes over all images of the training part,
+    /// without their labels [default: not at all]
     #[arg(long, value_name = "EPOCHS")]
     distil: Option<f64>,
     #[command(flatten)]

@@ -92,12 +92,13 @@ fn samples_become_one_gaussian() {
     let place = Place::new();
     place.onebasin(&format!(
         "run {FOLDER}/digits-compact.toml -o out --set train.arch.hidden=[6] --set train.infer.burn_in=5 \
-         --set train.infer.samples=8 --set train.infer.thin=1 --set compact.ranks=[0,3] --set compact.draws=4"
+         --set train.infer.samples=8 --set train.infer.thin=1 --set compact.ranks=[0,3] --set compact.draws=4 \
+         --set compact.distil=2"
     ));
     let measures = place.json("out/measures.json");
     let compact = &measures["cells"][0]["stages"]["compact"];
     assert_eq!((compact["samples"].as_u64(), compact["chains"].as_u64()), (Some(32), Some(4)));
-    assert_eq!(compact["rows"].as_array().unwrap().len(), 1 + 4 * 2);
+    assert_eq!(compact["rows"].as_array().unwrap().len(), 1 + 4 * 3);
     for kind in ["rank", "widths-relabelled", "pruning-mean"] {
         assert!(place.path(&format!("out/report/figures/compact-{kind}.svg")).exists(), "{kind}");
     }

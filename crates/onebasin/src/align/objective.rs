@@ -151,7 +151,7 @@ impl<'a> Objective<'a> {
     /// The objective at some permutations, summed in f64.
     pub fn value(&self, team: &Team, permutations: &[Permutation]) -> Value {
         let patches = self.spec.patches();
-        let orders: Vec<Order<'_>> = permutations.iter().map(|own| Order::new(own.as_slice())).collect();
+        let orders = orders(permutations);
         let mut pieces = Vec::new();
         for (index, patch) in patches.iter().enumerate() {
             let (rows, len) = self.rows(patch);
@@ -220,7 +220,7 @@ impl<'a> Objective<'a> {
     ///
     /// Of each change, the unit that stays, its new partner and its old one.
     pub(super) fn gain(&self, group: usize, changes: &[(usize, u32, u32)], permutations: &[Permutation]) -> f64 {
-        let orders: Vec<Order<'_>> = permutations.iter().map(|own| Order::new(own.as_slice())).collect();
+        let orders = orders(permutations);
         let mut gain = 0.0;
         for &(unit, new, old) in changes {
             for view in &self.views[group] {
@@ -246,6 +246,10 @@ impl<'a> Objective<'a> {
         }
         gain
     }
+}
+
+fn orders(permutations: &[Permutation]) -> Vec<Order<'_>> {
+    permutations.iter().map(|own| Order::new(own.as_slice())).collect()
 }
 
 /// Says which value of which tensor is not finite.

@@ -88,7 +88,7 @@ impl Ascent {
     }
 
     /// Labels that all training images together count as, against the prior.
-    pub(super) fn labels(&self) -> f64 {
+    pub(super) fn label_count(&self) -> f64 {
         self.problem.training.len() as f64 * self.taught.as_ref().map_or(1.0, |taught| taught.weight)
     }
 

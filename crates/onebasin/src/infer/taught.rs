@@ -24,7 +24,7 @@ pub struct Teacher<'a> {
 /// A teacher at work.
 ///
 /// Points are in units of the Gaussian, θ = m + s·u, so that what is known of u before is N(0, 1). Each time an image is seen, its label is
-/// drawn from the predictions: in the mean, the log-likelihood of labels is then the cross-entropy with the predictions.
+/// drawn from the predictions: in the mean, under softmax, their log-likelihood is then the cross-entropy with the predictions.
 #[derive(Debug)]
 pub(super) struct Taught {
     gaussian: Gaussian,
@@ -49,8 +49,14 @@ impl Taught {
         }
         let mut sums = predictions.to_vec();
         for row in sums.chunks_exact_mut(classes) {
+            let wrong = row.iter().find(|probability| !(0.0..=1.0).contains(*probability)).copied();
             for class in 1..classes {
                 row[class] += row[class - 1];
+            }
+            let none = Some(row[classes - 1]).filter(|sum| *sum == 0.0);
+            if let Some(value) = wrong.or(none) {
+                let (value, expected) = (value.to_string(), "from 0 to 1, and not 0 for all classes");
+                return Err(Error::OutOfRange { what: "a prediction", value, expected });
             }
         }
         let point = Params::zeros(gaussian.mean().layout());
@@ -63,7 +69,7 @@ impl Taught {
         for (image, label) in images.iter().zip(labels) {
             let row = &self.sums[*image as usize * self.classes..][..self.classes];
             let drawn = below(&mut generator, 1 << BITS) as f64 / f64::from(BITS).exp2() * row[self.classes - 1];
-            *label = row.iter().position(|sum| drawn < *sum).unwrap_or(self.classes - 1) as u32;
+            *label = row.iter().position(|sum| drawn < *sum).expect("it is below the last sum") as u32;
         }
     }
 

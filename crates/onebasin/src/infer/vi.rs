@@ -181,10 +181,10 @@ impl Vi {
     /// Steps the Gaussian, and draws the first point of the step after it while each piece is still in the cache.
     fn ascend<R: Rule>(&mut self, rule: R) {
         let Ascent { optimise, problem, net, pieces, gradient, done, .. } = &self.ascent;
-        let (temperature, images) = (problem.temperature, self.ascent.labels());
+        let (temperature, count) = (problem.temperature, self.ascent.label_count());
         let scale = (1.0 / (temperature * (self.samples * optimise.batch) as f64)) as f32;
-        let decay = (1.0 / (temperature * images)) as f32;
-        let entropy = (1.0 / images) as f32;
+        let decay = (1.0 / (temperature * count)) as f32;
+        let entropy = (1.0 / count) as f32;
         let noise = Noise::new(self.seed, problem, (done + 1) * self.samples as u64);
         let (isa, single, gradient) = (net.isa(), self.samples == 1, gradient.values());
         let [sum, spread_sum] = &self.sums;
@@ -273,12 +273,12 @@ impl Inference for Vi {
 
     fn info(&mut self) -> Info {
         let log_likelihood = self.ascent.log_likelihood.take();
-        let (temperature, images) = (self.ascent.problem.temperature, self.ascent.labels());
+        let (temperature, count) = (self.ascent.problem.temperature, self.ascent.label_count());
         let (entropy, prior) = self.entropy_and_prior();
         Info(vec![
-            ("elbo", (log_likelihood + prior / images) / temperature + entropy / images),
+            ("elbo", (log_likelihood + prior / count) / temperature + entropy / count),
             ("nll", -log_likelihood),
-            ("kl", -(entropy + prior) / images),
+            ("kl", -(entropy + prior) / count),
             ("rate", self.ascent.rate()),
         ])
     }

@@ -1,5 +1,7 @@
-//! The images of one shard as its first layer reads them: in blocks and, if most pixels are zero, with a note of those that are not.
+//! Images as the first layer of a shard reads them: in blocks and, if most pixels are zero, with a note of those that are not; and those
+//! of a batch that is looked at again and again.
 
+use super::part_of;
 use super::plan::Plan;
 use crate::kernels::Aligned;
 use crate::kernels::Isa;
@@ -10,6 +12,7 @@ use crate::kernels::pack;
 use crate::kernels::sparse::Occupancy;
 use crate::kernels::sparse::Occupy;
 use crate::kernels::sparse::StripFeatures;
+use crate::params::Layout;
 use std::sync::Arc;
 
 /// Where at most this part of the inputs, in groups of eight, is not all zero, the zeros are left out: below it that is
@@ -83,6 +86,30 @@ impl Input {
         if self.sparse {
             let (occupancy, strips) = (&self.occupancy, count.div_ceil(StripFeatures::IMAGES));
             team.chunks(&mut self.strips[..strips], 1, |strip, features| features[0].fill(strip, occupancy));
+        }
+    }
+}
+
+/// Images ready for networks of one architecture to look at, again and again.
+///
+/// Those of dense layers are in blocks. For convolutions the blocks would need many times the memory, and making them is
+/// little beside the rest.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// (images, height, width, channels); empty if there are shards.
+    pub(super) images: Vec<f32>,
+    pub(super) shards: Vec<Arc<Input>>,
+    pub(super) count: usize,
+    /// Of the architecture.
+    pub(super) network: Arc<Layout>,
+}
+
+impl Loaded {
+    /// The images of a shard of `capacity`, each of `len` floats.
+    pub(super) fn part(&self, len: usize, index: usize, capacity: usize) -> Images<'_> {
+        match self.shards.get(index) {
+            Some(input) => Images::Loaded(input),
+            None => Images::Plain(part_of(&self.images, len, index, capacity)),
         }
     }
 }

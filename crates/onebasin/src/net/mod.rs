@@ -12,6 +12,7 @@ mod packed;
 mod plan;
 mod shard;
 
+pub(crate) use input::Loaded;
 pub use likelihood::Likelihood;
 
 use crate::arch::Arch;
@@ -23,7 +24,6 @@ use crate::kernels::Isa;
 use crate::kernels::Team;
 use crate::kernels::elementwise::AddTo;
 use crate::kernels::likelihood::Softmax;
-use crate::params::Layout;
 use crate::params::Params;
 use input::Images;
 use input::Input;
@@ -67,15 +67,6 @@ pub struct Hidden<'a> {
     pub before: &'a [f32],
     /// Behind the non-linearity, (images, height, width, channels).
     pub after: &'a [f32],
-}
-
-/// Images ready for networks of one architecture to look at, again and again.
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    shards: Vec<Arc<Input>>,
-    count: usize,
-    /// Of the architecture.
-    network: Arc<Layout>,
 }
 
 /// A network ready to be evaluated: an architecture, threads and buffers.
@@ -169,14 +160,8 @@ impl Net {
     /// [`Self::probabilities`] of images that were loaded, perhaps by another network of the same architecture.
     pub(crate) fn probabilities_of(&mut self, params: &Params, images: &Loaded, out: &mut [f32]) -> Result<()> {
         self.check_layout(params)?;
-        let classes = self.arch.classes();
-        assert!(Arc::ptr_eq(&images.network, self.arch.layout()) && out.len() == images.count * classes);
-        self.prepare(params, images.count, false);
-        let capacity = self.plan.capacity;
-        self.for_each_shard(out, capacity * classes, |call, shard, index, logits| {
-            shard.forward(call, Images::Loaded(&images.shards[index]), false);
-            shard.logits(call.plan, logits);
-        });
+        let len = self.check_loaded(images);
+        self.write_logits(params, out, images.count, |index, capacity| images.part(len, index, capacity))?;
         self.softmax(out);
         Ok(())
     }
@@ -185,20 +170,29 @@ impl Net {
     pub(crate) fn log_likelihood_of(&mut self, params: &Params, images: &Loaded, labels: &[u32]) -> Result<f64> {
         self.check_layout(params)?;
         self.check_labels(labels, images.count)?;
-        assert!(Arc::ptr_eq(&images.network, self.arch.layout()));
-        Ok(self.sum_log_likelihood(params, labels, |index, _| Images::Loaded(&images.shards[index])))
+        let len = self.check_loaded(images);
+        Ok(self.sum_log_likelihood(params, labels, |index, capacity| images.part(len, index, capacity)))
+    }
+
+    /// Floats of an image, if the images are for networks like this one.
+    fn check_loaded(&self, images: &Loaded) -> usize {
+        assert!(Arc::ptr_eq(&images.network, self.arch.layout()), "images were loaded for another network");
+        self.arch.input().len()
     }
 
     /// Loads images that will be looked at with many parameters; `images` as for [`Self::logits`].
-    pub(crate) fn load(&mut self, images: &[f32]) -> Result<Loaded> {
-        let count = self.check_images(images)?;
+    pub(crate) fn load(&mut self, images: Vec<f32>) -> Result<Loaded> {
+        let (count, network) = (self.check_images(&images)?, Arc::clone(self.arch.layout()));
+        if !self.plan.is_dense() {
+            return Ok(Loaded { images, shards: Vec::new(), count, network });
+        }
         self.fit(count);
         let shards = images.chunks(self.plan.capacity * self.arch.input().len()).map(|images| {
             let mut input = Input::new(&self.plan);
             input.load(self.isa, &self.plan, &self.team, images);
             Arc::new(input)
         });
-        Ok(Loaded { shards: shards.collect(), count, network: Arc::clone(self.arch.layout()) })
+        Ok(Loaded { shards: shards.collect(), images: Vec::new(), count, network })
     }
 
     /// Turns logits into probabilities.
@@ -211,6 +205,18 @@ impl Net {
     /// Writes the logits of all images; `images` is (images, height, width, channels), `logits` (images, classes).
     pub fn logits(&mut self, params: &Params, images: &[f32], logits: &mut [f32]) -> Result<()> {
         let count = self.check(params, images)?;
+        let len = self.arch.input().len();
+        self.write_logits(params, logits, count, |index, capacity| Images::Plain(part_of(images, len, index, capacity)))
+    }
+
+    /// Writes the logits of `count` images; `images` is asked for those of each shard, of so many at most.
+    fn write_logits<'i>(
+        &mut self,
+        params: &Params,
+        logits: &mut [f32],
+        count: usize,
+        images: impl Fn(usize, usize) -> Images<'i> + Sync,
+    ) -> Result<()> {
         let classes = self.arch.classes();
         if logits.len() != count * classes {
             return Err(Error::Length {
@@ -221,10 +227,9 @@ impl Net {
             });
         }
         self.prepare(params, count, false);
-        let (image_len, capacity) = (self.arch.input().len(), self.plan.capacity);
+        let capacity = self.plan.capacity;
         self.for_each_shard(logits, capacity * classes, |call, shard, index, logits| {
-            let images = part_of(images, image_len, index, capacity);
-            shard.forward(call, Images::Plain(images), false);
+            shard.forward(call, images(index, capacity), false);
             shard.logits(call.plan, logits);
         });
         Ok(())

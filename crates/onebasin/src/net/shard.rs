@@ -71,8 +71,8 @@ impl Values {
         match images {
             Images::Loaded(input) => self.input = Arc::clone(input),
             Images::Plain(images) => {
-                // None yet, or one that others read too.
-                if self.input.values.is_empty() || Arc::get_mut(&mut self.input).is_none() {
+                // One that others read too.
+                if Arc::get_mut(&mut self.input).is_none() {
                     self.input = Arc::new(Input::new(call.plan));
                 }
                 let input = Arc::get_mut(&mut self.input).expect("nobody else reads it");
@@ -94,7 +94,7 @@ impl Shard {
         let outputs = plan.slots[1..].iter().map(|slot| Aligned::zeros(slot.buffer_len(plan.capacity)));
         Self {
             values: Values {
-                input: Arc::default(),
+                input: Arc::new(Input::new(plan)),
                 layers: std::iter::once(Aligned::default()).chain(outputs).collect(),
             },
             statistics: plan.statistics.iter().map(|floats| vec![0.0; floats * plan.capacity]).collect(),

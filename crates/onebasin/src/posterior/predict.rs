@@ -175,8 +175,7 @@ impl Predictor {
             let mut pixels = vec![0.0; images * examples.shape().len()];
             let mut labels = vec![0; images];
             examples.range(first_image, &mut pixels, &mut labels);
-            let loaded = self.workers[0].get_mut().expect(NO_PANIC).net.load(&pixels)?;
-            drop(pixels);
+            let loaded = self.workers[0].get_mut().expect(NO_PANIC).net.load(pixels)?;
             for first in (0..count).step_by(wave.len()) {
                 if progress(first_image * count + first * images, total).is_break() {
                     return Ok(ControlFlow::Break(()));

@@ -160,7 +160,7 @@ impl Exact {
 }
 
 /// L with L Lᵀ = matrix.
-fn cholesky(matrix: &Matrix) -> Matrix {
+pub(crate) fn cholesky(matrix: &Matrix) -> Matrix {
     let mut factor = [[0.0; ROWS]; ROWS];
     for row in 0..ROWS {
         for column in 0..=row {
@@ -172,7 +172,7 @@ fn cholesky(matrix: &Matrix) -> Matrix {
 }
 
 /// x with L Lᵀ x = right.
-fn solve(factor: &Matrix, right: [f64; ROWS]) -> [f64; ROWS] {
+pub(crate) fn solve(factor: &Matrix, right: [f64; ROWS]) -> [f64; ROWS] {
     let mut x = right;
     for row in 0..ROWS {
         x[row] = (x[row] - (0..row).map(|k| factor[row][k] * x[k]).sum::<f64>()) / factor[row][row];

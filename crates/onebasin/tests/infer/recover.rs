@@ -6,7 +6,9 @@ use crate::exact::IMAGES;
 use crate::exact::PARAMETERS;
 use crate::exact::PRIOR;
 use crate::exact::ROWS;
+use crate::exact::cholesky;
 use crate::exact::problem;
+use crate::exact::solve;
 use onebasin::infer::Hmc;
 use onebasin::infer::HmcConfig;
 use onebasin::infer::Inference;
@@ -92,8 +94,8 @@ fn vi_finds_the_best_diagonal_gaussian() {
     }
 }
 
-/// A teacher who is unsure of two labels teaches the mean of what both would: here the mean of the posterior is linear in the
-/// labels. A teacher's Gaussian that is the prior changes nothing; one that is elsewhere moves the mean by A⁻¹ P m.
+/// A teacher who is unsure of two labels teaches the mean of what both would: the posterior's mean is linear in the labels. With
+/// weight w, A = w XᵀX / noise + P, and the mean is A⁻¹ (w Xᵀy / noise + P m).
 #[test]
 fn a_taught_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() {
     let problem = problem(Scaling::One, 1.0);
@@ -112,22 +114,35 @@ fn a_taught_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() {
         Params::from_values(layout, vec![PRIOR.sqrt() as f32; PARAMETERS]).unwrap(),
     )
     .unwrap();
-    let teacher = Teacher { gaussian: &known, predictions: &predictions, weight: 1.0 };
-    // The labels are random too: twice as many steps at half the rate leave the error of the test above.
-    let config = ViConfig { optimise: optimise(16000, 0.01), std: 0.2, samples: 10 };
-    let vi = run(Vi::taught(&config, &problem, teacher, 3, 1).unwrap());
-    let Some(onebasin::posterior::Posterior::Gaussian(found)) = vi.posterior() else { panic!("no Gaussian") };
-    for index in 0..PARAMETERS {
-        let (row, class) = (index / CLASSES, index % CLASSES);
-        let before = (class + CLASSES - 1) % CLASSES;
-        let taught = 0.75 * exact.mean[index] + 0.25 * exact.mean[row * CLASSES + before];
-        let known: f64 = (0..ROWS)
-            .map(|other| exact.inverse[row][other] * exact.prior[other] * f64::from(mean[other * CLASSES + class]))
-            .sum();
-        let std = exact.precision[row][row].sqrt().recip();
-        let off = (f64::from(found.mean().values()[index]) - taught - known) / std;
-        let wider = f64::from(found.std().values()[index]) / std - 1.0;
-        assert!(off.abs() < 0.1 && wider.abs() < 0.06, "{index}: mean off by {off}, standard deviation by {wider}");
+    for weight in [1.0, 3.0] {
+        let teacher = Teacher { gaussian: &known, predictions: &predictions, weight };
+        let config = ViConfig { optimise: optimise(16000, 0.01), std: 0.2, samples: 10 };
+        let vi = run(Vi::taught(&config, &problem, teacher, 3, 1).unwrap());
+        let Some(onebasin::posterior::Posterior::Gaussian(found)) = vi.posterior() else { panic!("no Gaussian") };
+        let mut precision = exact.precision;
+        for (row, values) in precision.iter_mut().enumerate() {
+            values.iter_mut().for_each(|value| *value *= weight);
+            values[row] += (1.0 - weight) * exact.prior[row];
+        }
+        let factor = cholesky(&precision);
+        for class in 0..CLASSES {
+            let before = (class + CLASSES - 1) % CLASSES;
+            let right = std::array::from_fn(|row| {
+                let taught = |other: usize| {
+                    0.75 * exact.mean[other * CLASSES + class] + 0.25 * exact.mean[other * CLASSES + before]
+                };
+                let products: f64 = (0..ROWS).map(|other| exact.precision[row][other] * taught(other)).sum();
+                weight * products + exact.prior[row] * f64::from(mean[row * CLASSES + class])
+            });
+            for (row, expected) in solve(&factor, right).into_iter().enumerate() {
+                let (index, std) = (row * CLASSES + class, precision[row][row].sqrt().recip());
+                let off = (f64::from(found.mean().values()[index]) - expected) / std;
+                let wider = f64::from(found.std().values()[index]) / std - 1.0;
+                // Labels are random too, three times in a prediction's weight, so the mean is less certain than above.
+                assert!(off.abs() < 0.1 * weight, "weight {weight}, {index}: the mean is off by {off}");
+                assert!(wider.abs() < 0.06, "weight {weight}, {index}: the standard deviation is off by {wider}");
+            }
+        }
     }
 }
 
@@ -139,9 +154,16 @@ fn a_teacher_must_predict_all_images_and_count() {
     let config = ViConfig { optimise: optimise(1, 0.01), std: 0.2, samples: 1 };
     let error = Vi::taught(&config, &problem, teacher, 3, 1).unwrap_err().to_string();
     assert!(error.contains("the array of predictions"), "{error}");
-    let teacher = Teacher { gaussian: &known, predictions: &[0.5; IMAGES * CLASSES], weight: 0.0 };
-    let error = Vi::taught(&config, &problem, teacher, 3, 1).unwrap_err().to_string();
-    assert!(error.contains("the weight of a prediction"), "{error}");
+    for (prediction, weight, named) in [
+        (0.5, 0.0, "the weight of a prediction"),
+        (f64::NAN, 1.0, "a prediction is NaN"),
+        (-0.5, 1.0, "a prediction is -0.5"),
+        (0.0, 1.0, "a prediction is 0"),
+    ] {
+        let teacher = Teacher { gaussian: &known, predictions: &[prediction; IMAGES * CLASSES], weight };
+        let error = Vi::taught(&config, &problem, teacher, 3, 1).unwrap_err().to_string();
+        assert!(error.contains(named), "{error}");
+    }
 }
 
 /// The samples of all chains, (parameter, chain, sample), less the exact mean.

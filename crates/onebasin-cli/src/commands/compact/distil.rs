@@ -6,6 +6,7 @@ use super::judge::Watch;
 use crate::commands::images;
 use crate::commands::pool::Pool;
 use crate::commands::signals::Stopped;
+use anyhow::bail;
 use onebasin::arch::Arch;
 use onebasin::infer::Inference;
 use onebasin::infer::Optimise;
@@ -17,13 +18,14 @@ use onebasin::infer::Schedule;
 use onebasin::infer::Teacher;
 use onebasin::infer::Vi;
 use onebasin::infer::ViConfig;
+use onebasin::net::Likelihood;
 use onebasin::posterior::Gaussian;
 use onebasin::posterior::Posterior;
 use std::sync::Arc;
 
 /// Images in a batch.
 const BATCH: usize = 100;
-/// The learning rate at its highest, and the standard deviations at the beginning: parts of those of the Gaussian that is begun with.
+/// The learning rate at its highest, and the standard deviations at the beginning, in units of those of the fitted Gaussian.
 const RATE: f64 = 0.01;
 const STD: f64 = 0.1;
 /// Labels that a prediction counts as: samples say more of an image than one label would.
@@ -52,6 +54,9 @@ impl<'a> Lesson<'a> {
         threads: usize,
     ) -> anyhow::Result<Self> {
         let provenance = pool.files()[0].provenance();
+        if provenance.likelihood != Likelihood::Softmax {
+            bail!("--distil is for networks whose outputs are logits, and these learnt by least squares");
+        }
         let training = images::config(provenance)?.training_whole(&settings.data, &provenance.standardisation)?;
         let predictions = judge.on(pool, &training)?;
         let optimise = Optimise {
@@ -66,6 +71,7 @@ impl<'a> Lesson<'a> {
         let problem = Problem {
             arch: arch.clone(),
             likelihood: provenance.likelihood,
+            // Not looked at: what is known before is the Gaussian that is begun with.
             prior: Prior { variance: 1.0, scaling: Scaling::One },
             temperature: 1.0,
             training: Arc::new(training),

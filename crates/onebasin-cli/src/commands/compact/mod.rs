@@ -72,6 +72,9 @@ pub(crate) struct Settings {
     pub(crate) json: bool,
 }
 
+/// Passes over the images while learning, at most.
+const MOST_EPOCHS: f64 = 1e6;
+
 /// What decides the result, together with the samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -155,8 +158,9 @@ impl Method {
                 return Err(Error::Zero { what: what.to_owned() }.into());
             }
         }
-        if let Some(epochs) = self.distil.filter(|epochs| !(*epochs > 0.0 && epochs.is_finite())) {
-            return Err(Error::NotPositive { what: "--distil", value: epochs.to_string() }.into());
+        if let Some(epochs) = self.distil.filter(|epochs| !(*epochs > 0.0 && *epochs <= MOST_EPOCHS)) {
+            let expected = "above 0 and at most a million";
+            return Err(Error::OutOfRange { what: "--distil", value: epochs.to_string(), expected }.into());
         }
         let twice = |index: usize| self.to[..index].contains(&self.to[index]);
         if let Some(index) = (0..self.to.len()).find(|index| twice(*index)) {

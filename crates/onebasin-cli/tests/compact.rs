@@ -310,8 +310,8 @@ fn help() {
                   largest ratio of mean to it
 
               --distil <EPOCHS>
-                  Diagonal Gaussians go on to learn what the samples predict, so often on all images that
-                  training images may be taken from, without their labels [default: not at all]
+                  Diagonal Gaussians go on to learn what the samples predict, in so many passes over all
+                  images of the training part, without their labels [default: not at all]
 
               --data <DIR>
                   Folder of the data sets [default: `onebasin` in the platform's folder for data]

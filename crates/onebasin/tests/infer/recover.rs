@@ -95,7 +95,7 @@ fn vi_finds_the_best_diagonal_gaussian() {
 }
 
 /// A teacher who is unsure of two labels teaches the mean of what both would: the posterior's mean is linear in the labels. With
-/// weight w, A = w XᵀX / noise + P, and the mean is A⁻¹ (w Xᵀy / noise + P m).
+/// weight w, `A = w XᵀX / noise + P`, and the mean is `A⁻¹ (w Xᵀy / noise + P m)`.
 #[test]
 fn a_taught_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() {
     let problem = problem(Scaling::One, 1.0);
@@ -121,7 +121,9 @@ fn a_taught_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() {
         let Some(onebasin::posterior::Posterior::Gaussian(found)) = vi.posterior() else { panic!("no Gaussian") };
         let mut precision = exact.precision;
         for (row, values) in precision.iter_mut().enumerate() {
-            values.iter_mut().for_each(|value| *value *= weight);
+            for value in values.iter_mut() {
+                *value *= weight;
+            }
             values[row] += (1.0 - weight) * exact.prior[row];
         }
         let factor = cholesky(&precision);

@@ -21,6 +21,7 @@ use onebasin::infer::ViConfig;
 use onebasin::net::Likelihood;
 use onebasin::posterior::Gaussian;
 use onebasin::posterior::Posterior;
+use onebasin::store::Provenance;
 use std::sync::Arc;
 
 /// Images in a batch.
@@ -43,6 +44,14 @@ pub(super) struct Lesson<'a> {
     watch: Watch<'a>,
 }
 
+/// Refuses networks that cannot learn in this way.
+pub(super) fn check(provenance: &Provenance) -> anyhow::Result<()> {
+    if provenance.likelihood != Likelihood::Softmax {
+        bail!("--distil is for networks whose outputs are logits, and these learnt by least squares");
+    }
+    Ok(())
+}
+
 impl<'a> Lesson<'a> {
     /// `epochs` times all images.
     pub(super) fn new(
@@ -54,9 +63,6 @@ impl<'a> Lesson<'a> {
         threads: usize,
     ) -> anyhow::Result<Self> {
         let provenance = pool.files()[0].provenance();
-        if provenance.likelihood != Likelihood::Softmax {
-            bail!("--distil is for networks whose outputs are logits, and these learnt by least squares");
-        }
         let training = images::config(provenance)?.training_whole(&settings.data, &provenance.standardisation)?;
         let predictions = judge.on(pool, &training)?;
         let optimise = Optimise {

@@ -29,8 +29,7 @@ impl Report {
         let gaussians = || self.rows.iter().filter(|row| row.rank.is_some());
         let nearest = gaussians().min_by(|a, b| a.nearness.total_variation.total_cmp(&b.nearness.total_variation));
         let headline = |row: &Row| Headline {
-            label: format!("Agreement, {}", row.name)
-                + &row.rank.map_or(String::new(), |rank| format!(", rank {rank}")),
+            label: format!("Agreement, {}, rank {}", row.name, row.rank.unwrap_or(0)),
             value: format!("{:.3}", row.nearness.agreement),
             note: format!("total variation {:.3}, {} samples", row.nearness.total_variation, self.samples),
         };

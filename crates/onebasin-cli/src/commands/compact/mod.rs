@@ -233,7 +233,9 @@ fn compact(settings: &Settings, signals: &Signals, printer: &Printer) -> anyhow:
     let folder = Folder::look(&KIND, &settings.output, settings.force)?;
     let pool = Pool::open(&sources, method.samples)?;
     let first = pool.files()[0].provenance();
-    method.distil.map_or(Ok(()), |_| distil::check(first))?;
+    if method.distil.is_some() {
+        distil::check(first)?;
+    }
     let arch = Arch::new(first.arch.clone())?;
     let spec = Spec::of(&arch);
     let scales = if method.balance { Some(Scales::of(&arch)?) } else { None };

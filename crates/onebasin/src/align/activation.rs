@@ -5,7 +5,6 @@ use super::Progress;
 use super::Settings;
 use super::maximise;
 use super::objective::Objective;
-use super::products::Columns;
 use super::products::Factors;
 use super::products::Products;
 use crate::arch::Arch;
@@ -145,7 +144,7 @@ impl Moments {
             }
         }
         self.count += (centred[0].len() / units) as f64;
-        let columns = &Columns::same((0..centred[0].len()).step_by(units));
+        let columns = &(0..centred[0].len()).step_by(units).collect::<Vec<usize>>();
         let mut matrix = vec![0.0; units * units];
         let [fixed, moved] = &centred;
         products.add(units, &Factors { sides: &[[fixed, moved]], stride: 1, weight: 1.0, columns }, &mut matrix);

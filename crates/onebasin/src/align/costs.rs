@@ -1,18 +1,24 @@
 //! The costs of each group's assignment problem, kept up to date while the permutations of its neighbours change.
 //!
-//! A change of some units of a neighbour changes the costs by as many outer products, so late sweeps, in which few units
+//! A change of some units of a neighbour changes the costs by twice as many outer products, so late sweeps, in which few units
 //! still move, cost next to nothing.
 
 use super::marginals::Marginals;
 use super::objective::Objective;
 use super::objective::View;
-use super::products::Columns;
 use super::products::Factors;
 use super::products::Products;
+use super::rounded::Rounded;
+use crate::kernels::Aligned;
 use crate::kernels::Team;
+use crate::kernels::bytes::Scratch;
+use crate::kernels::geometry::blocks;
+use crate::kernels::lanes::BLOCK;
 use crate::symmetry::Patch;
 use crate::symmetry::Permutation;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::Mutex;
 
 /// One matrix for each group: entry (i, j) is what unit i of the side that stays gains from unit j of the other.
 #[derive(Debug)]
@@ -25,19 +31,31 @@ pub(super) struct Costs<'a> {
     counted: Vec<Vec<Option<Permutation>>>,
     marginals: Arc<Marginals>,
     products: Products<'a>,
+    rounded: Arc<Rounded>,
+    /// Of each group, what each of its neighbours contributes to its matrix, beyond the barycentre.
+    parts: Vec<Vec<Vec<f32>>>,
+    /// Room for what changes in one of them.
+    room: Aligned,
+    /// For each thread.
+    scratch: Vec<Mutex<Scratch>>,
 }
 
 impl<'a> Costs<'a> {
     /// The costs if nothing is known of any permutation: all neighbours at the barycentre.
     pub(super) fn new(objective: &'a Objective<'a>, team: &'a Team) -> Self {
         let groups = 0..objective.groups();
+        let marginals = Marginals::new(objective, team);
         let mut costs = Self {
             objective,
             team,
             matrices: groups.clone().map(|group| vec![0.0; objective.size(group).pow(2)]).collect(),
             counted: groups.clone().map(|group| vec![None; objective.neighbours(group).len()]).collect(),
-            marginals: Arc::new(Marginals::new(objective, team)),
+            rounded: Arc::new(Rounded::new(objective, &marginals, team)),
+            marginals: Arc::new(marginals),
             products: Products::new(objective.spec(), team),
+            parts: groups.clone().map(|group| vec![Vec::new(); objective.neighbours(group).len()]).collect(),
+            room: Aligned::default(),
+            scratch: (0..team.threads()).map(|_| Mutex::default()).collect(),
         };
         for group in groups {
             costs.begin(group);
@@ -54,6 +72,10 @@ impl<'a> Costs<'a> {
             counted: self.counted.clone(),
             marginals: Arc::clone(&self.marginals),
             products: self.products.clone(),
+            rounded: Arc::clone(&self.rounded),
+            parts: self.parts.clone(),
+            room: Aligned::default(),
+            scratch: self.scratch.iter().map(|_| Mutex::default()).collect(),
         }
     }
 
@@ -77,7 +99,7 @@ impl<'a> Costs<'a> {
             let Patch { base, rest, .. } = &objective.spec().patches()[view.patch];
             match view.other {
                 None => {
-                    let columns = &Columns::same(rest.iter().map(|at| base + at));
+                    let columns = &rest.iter().map(|at| base + at).collect::<Vec<usize>>();
                     let sides = &objective.sides();
                     self.add(group, &Factors { sides, stride: view.stride, weight: 1.0, columns });
                 }
@@ -92,7 +114,7 @@ impl<'a> Costs<'a> {
         let (other, _) = view.other.expect("only views with another axis have means");
         let marginals = Arc::clone(&self.marginals);
         let [fixed, moved] = marginals.of(view.patch, view.axis).map(|marginal| &marginal.means[..]);
-        let columns = &Columns::same((0..fixed.len()).step_by(units));
+        let columns = &(0..fixed.len()).step_by(units).collect::<Vec<usize>>();
         let weight = times * self.objective.size(other) as f32;
         self.add(group, &Factors { sides: &[[fixed, moved]], stride: 1, weight, columns });
     }
@@ -131,32 +153,74 @@ impl<'a> Costs<'a> {
                 continue;
             }
             let old = self.counted[group][slot].replace(new.clone());
+            self.change(group, slot, &Change::new(old.as_ref(), new));
+        }
+    }
+
+    /// Brings the part of a matrix that a neighbour contributes up to date.
+    fn change(&mut self, group: usize, slot: usize, change: &Change) {
+        let (objective, rounded, scratch) = (self.objective, &self.rounded, &self.scratch);
+        let (units, neighbour) = (objective.size(group), objective.neighbours(group)[slot]);
+        if self.room.len() < units * units {
+            self.room = Aligned::zeros(units * units);
+        }
+        let (matrix, part, room) = (&mut self.matrices[group], &mut self.parts[group][slot], &mut self.room);
+        part.resize(units * units, 0.0);
+        // A part of the rows for each thread.
+        let share = blocks(units).div_ceil(scratch.len());
+        let rows: Vec<Range<usize>> =
+            (0..blocks(units)).step_by(share).map(|first| first..(first + share).min(blocks(units))).collect();
+        let entries: Vec<Range<usize>> =
+            rows.iter().map(|rows| rows.start * BLOCK * units..(rows.end * BLOCK).min(units) * units).collect();
+        self.team.pieces(&entries, [matrix, part, &mut room[..units * units]], |index, [matrix, part, sums]| {
+            let mut scratch = scratch[index].lock().expect("nobody panics while holding memory to work in");
+            sums.fill(0.0);
             for view in objective.views(group) {
-                let Some((other, stride)) = view.other.filter(|(other, _)| *other == neighbour) else { continue };
-                debug_assert_eq!(objective.size(other), new.len());
-                let Patch { base, rest, .. } = &objective.spec().patches()[view.patch];
-                let mut columns = Columns::default();
-                for at in rest {
-                    for (unit, &new) in new.as_slice().iter().enumerate() {
-                        let place = |unit: usize| base + at + unit * stride;
-                        let less = old.as_ref().map(|old| old.as_slice()[unit]);
-                        if less != Some(new) {
-                            columns.fixed.push(place(unit));
-                            columns.moved.push(place(new as usize));
-                            columns.less.extend(less.map(|less| place(less as usize)));
-                        }
+                if view.other.is_some_and(|(other, _)| other == neighbour) {
+                    for (times, pairs) in [(1.0, &change.added), (-1.0, &change.removed)] {
+                        let seen = (view.patch, view.axis);
+                        rounded.add(seen, (times, pairs), rows[index].clone(), &mut scratch, sums);
                     }
                 }
-                let (sides, columns) = (&objective.sides(), &columns);
-                self.add(group, &Factors { sides, stride: view.stride, weight: 1.0, columns });
-                if old.is_none() {
-                    self.add_means(group, *view, -1.0);
-                }
             }
-        }
+            for ((entry, part), sum) in matrix.iter_mut().zip(part).zip(sums) {
+                let new = if change.anew { *sum } else { *part + *sum };
+                *entry += new - *part;
+                *part = new;
+            }
+        });
+    }
+
+    /// About how far an entry of a group's matrix may be off: the standard deviation.
+    pub(super) fn error(&self, group: usize) -> f64 {
+        let views = self.objective.views(group).iter().filter(|view| view.other.is_some());
+        views.map(|view| self.rounded.variance(view.patch, view.axis)).sum::<f64>().sqrt()
     }
 
     fn add(&mut self, group: usize, factors: &Factors<'_>) {
         self.products.add(self.objective.size(group), factors, &mut self.matrices[group]);
+    }
+}
+
+/// How the pairs of units change from one permutation to the next: the one that stays, and the one that moves to it.
+struct Change {
+    added: Vec<[u32; 2]>,
+    removed: Vec<[u32; 2]>,
+    /// Whether `added` are all there are.
+    anew: bool,
+}
+
+impl Change {
+    /// Whichever takes less.
+    fn new(old: Option<&Permutation>, new: &Permutation) -> Self {
+        let pairs = |own: &Permutation| own.as_slice().iter().zip(0..).map(|(moved, fixed)| [fixed, *moved]).collect();
+        let all: Vec<[u32; 2]> = pairs(new);
+        let old: Vec<[u32; 2]> = old.map(pairs).unwrap_or_default();
+        let changed = || all.iter().zip(&old).filter(|(new, old)| new != old);
+        if old.is_empty() || 2 * changed().count() >= all.len() {
+            return Self { added: all, removed: Vec::new(), anew: true };
+        }
+        let (added, removed) = changed().map(|(new, old)| (*new, *old)).unzip();
+        Self { added, removed, anew: false }
     }
 }

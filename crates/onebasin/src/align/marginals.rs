@@ -15,6 +15,8 @@ pub(super) struct Marginal {
     pub(super) means: Vec<f32>,
     /// Of each unit, the squared norm of what is left without them: (features, units).
     pub(super) norms: Vec<f64>,
+    /// Of each unit, what no magnitude of what is left without them exceeds: (features, units).
+    pub(super) reaches: Vec<f32>,
 }
 
 /// For each side, that which stays and that which moves, both axes.
@@ -60,13 +62,13 @@ fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
     for Feature { fixed: stays, moved } in objective.features() {
         let values = if fixed { stays } else { moved };
         let mut norms = sizes.map(|size| vec![0.0; size]);
+        let mut reaches = sizes.map(|size| vec![0.0f32; size]);
         for at in &patch.rest {
             let from = &values[patch.base + at..];
             let pivot = from[0];
-            let [mut rows, mut columns] = sizes.map(|size| [vec![0.0f32; size], vec![0.0f32; size]]);
+            let [mut rows, mut columns] = sizes.map(|size| [0, 1, 2].map(|_| vec![0.0f32; size]));
             if near == 1 {
-                let [rows, columns] =
-                    [&mut rows, &mut columns].map(|[sums, squares]| [&mut sums[..], &mut squares[..]]);
+                let [rows, columns] = [&mut rows, &mut columns].map(|sums| sums.each_mut().map(|sums| &mut sums[..]));
                 isa.run(marginals::Marginals { from, stride: far, pivot, rows, columns });
             } else {
                 for index in 0..sizes[0] {
@@ -78,17 +80,21 @@ fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
                     isa.run(marginals::Marginals { from: &row, stride: row.len(), pivot, rows, columns });
                 }
             }
-            for (axis, [sums, squares]) in [rows, columns].into_iter().enumerate() {
+            for (axis, [sums, squares, largest]) in [rows, columns].into_iter().enumerate() {
                 let others = sizes[1 - axis] as f64;
                 let means = sums.iter().map(|sum| (f64::from(*sum) / others + f64::from(pivot)) as f32);
                 marginals[axis].means.extend(means);
+                for (reach, (largest, sum)) in reaches[axis].iter_mut().zip(largest.into_iter().zip(&sums)) {
+                    *reach = reach.max(largest + (sum / others as f32).abs());
+                }
                 for ((norm, sum), square) in norms[axis].iter_mut().zip(sums).zip(squares) {
                     *norm += (f64::from(square) - f64::from(sum).powi(2) / others).max(0.0);
                 }
             }
         }
-        for (marginal, norms) in marginals.iter_mut().zip(norms) {
+        for (marginal, (norms, reaches)) in marginals.iter_mut().zip(norms.into_iter().zip(reaches)) {
             marginal.norms.extend(norms);
+            marginal.reaches.extend(reaches);
         }
     }
     marginals

@@ -14,6 +14,7 @@ mod objective;
 mod products;
 mod quartic;
 mod relabel;
+mod rounded;
 mod soft;
 mod silence;
 mod solve;

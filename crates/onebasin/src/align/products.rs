@@ -12,30 +12,13 @@ use crate::kernels::outer::COLUMNS_IN_CACHE;
 use crate::kernels::outer::WeightGradient;
 use crate::symmetry::Spec;
 
-/// The factors of a product: of each column, where its units begin on either side, `stride` apart; what begins at the places
-/// of `less` is subtracted from the side that moves.
+/// The factors of a product: of each column, where its units begin on both sides, `stride` apart.
 pub(super) struct Factors<'b> {
     /// What stays and what moves; with more than one pair, the columns are those of each.
     pub(super) sides: &'b [[&'b [f32]; 2]],
     pub(super) stride: usize,
     pub(super) weight: f32,
-    pub(super) columns: &'b Columns,
-}
-
-#[derive(Default)]
-pub(super) struct Columns {
-    pub(super) fixed: Vec<usize>,
-    pub(super) moved: Vec<usize>,
-    /// Empty, or as long as the others.
-    pub(super) less: Vec<usize>,
-}
-
-impl Columns {
-    /// The same places on both sides.
-    pub(super) fn same(places: impl Iterator<Item = usize>) -> Self {
-        let fixed: Vec<usize> = places.collect();
-        Self { moved: fixed.clone(), fixed, less: Vec::new() }
-    }
+    pub(super) columns: &'b [usize],
 }
 
 /// Multiplies, in memory that is kept.
@@ -60,7 +43,7 @@ impl<'a> Products<'a> {
     /// Some columns after the others: as many as stay in the cache, whatever the number of threads, so the sums are the same.
     pub(super) fn add(&mut self, units: usize, factors: &Factors<'_>, matrix: &mut [f32]) {
         let Factors { sides, stride, weight, columns } = *factors;
-        let (team, isa, count) = (self.team, self.isa, columns.fixed.len());
+        let (team, isa, count) = (self.team, self.isa, columns.len());
         let total = sides.len() * count;
         let firsts: Vec<usize> = (0..total).step_by(COLUMNS_IN_CACHE).collect();
         let width = |first: usize| COLUMNS_IN_CACHE.min(total - first);
@@ -72,14 +55,12 @@ impl<'a> Products<'a> {
                     let [fixed, moved] = sides[(first + done) / count];
                     let from = (first + done) % count;
                     let range = from..(from + width - done).min(count);
-                    let gather = |from, places: &[usize], less: &[usize], factor, blocked: &mut [f32]| {
-                        let less = if less.is_empty() { less } else { &less[range.clone()] };
-                        let places = &places[range.clone()];
-                        let columns = gather::Columns { from, places, less, stride, units, factor };
+                    let places = &columns[range.clone()];
+                    for (from, factor, blocked) in [(fixed, weight, &mut *left), (moved, 1.0, &mut *right)] {
+                        let columns = gather::Columns { from, places, stride, units, factor };
+                        let blocked = &mut blocked[done * BLOCK..];
                         isa.run(gather::Gather { columns, block: width * BLOCK, blocked });
-                    };
-                    gather(fixed, &columns.fixed, &[], weight, &mut left[done * BLOCK..]);
-                    gather(moved, &columns.moved, &columns.less, 1.0, &mut right[done * BLOCK..]);
+                    }
                     done += range.len();
                 }
             });

@@ -17,6 +17,8 @@ use serde::Serialize;
 
 /// A gain that is a smaller part of the sum than this may be rounding, and is looked at in f64.
 const CLEAR: f64 = 1e-5;
+/// And so is one within so many standard deviations of the rounding of costs.
+const SURE: f64 = 6.0;
 /// Steps of Frank-Wolfe, at most.
 const STEPS: usize = 40;
 /// Frank-Wolfe ends when all that a step can still gain is this part of the objective.
@@ -176,7 +178,7 @@ impl<'a, 'w> Search<'a, 'w> {
                 }
                 for (&group, assignment) in batch.iter().zip(self.assign(&costs, &batch, &mut duals)?) {
                     let new = permutation(assignment);
-                    if gains(objective, costs.matrix(group), group, &new, &permutations) {
+                    if gains(&costs, group, &new, &permutations) {
                         permutations[group] = new;
                         for &other in objective.neighbours(group) {
                             settled[other] = false;
@@ -272,13 +274,7 @@ pub(super) fn permutation(assignment: Assignment) -> Permutation {
 }
 
 /// Whether a new permutation of a group is truly better, not by rounding only.
-fn gains(
-    objective: &Objective<'_>,
-    matrix: &[f32],
-    group: usize,
-    new: &Permutation,
-    permutations: &[Permutation],
-) -> bool {
+fn gains(costs: &Costs<'_>, group: usize, new: &Permutation, permutations: &[Permutation]) -> bool {
     let pairs = new.as_slice().iter().zip(permutations[group].as_slice()).enumerate();
     let changes: Vec<(usize, u32, u32)> =
         pairs.filter(|(_, (new, old))| new != old).map(|(unit, (new, old))| (unit, *new, *old)).collect();
@@ -287,12 +283,13 @@ fn gains(
     }
     let (mut gain, mut size) = (0.0, 0.0);
     for &(unit, new, old) in &changes {
-        let row = &matrix[unit * permutations[group].len()..];
+        let row = &costs.matrix(group)[unit * permutations[group].len()..];
         let (new, old) = (f64::from(row[new as usize]), f64::from(row[old as usize]));
         gain += new - old;
         size += new.abs() + old.abs();
     }
-    gain > CLEAR * size || objective.gain(group, &changes, permutations) > 0.0
+    let rounding = SURE * costs.error(group) * (2.0 * changes.len() as f64).sqrt();
+    gain > CLEAR * size + rounding || costs.objective().gain(group, &changes, permutations) > 0.0
 }
 
 /// Sum of the products of two matrices, entry by entry.

@@ -13,7 +13,6 @@ use super::mean::Work;
 use super::members::check_count;
 use super::members::read;
 use super::objective::chosen;
-use super::products::Columns;
 use super::products::Factors;
 use super::products::Products;
 use super::quartic::Quartic;
@@ -222,7 +221,7 @@ struct Gradients<'a> {
     views: &'a Objective<'a>,
     products: Products<'a>,
     /// Of each group, those of each view.
-    columns: Vec<Vec<Columns>>,
+    columns: Vec<Vec<Vec<usize>>>,
     /// (traveller, group)
     matrices: Vec<Vec<f32>>,
 }
@@ -234,7 +233,7 @@ impl<'a> Gradients<'a> {
             let columns = views.views(group).iter().map(|view| {
                 let Patch { base, rest, .. } = &spec.patches()[view.patch];
                 let (others, stride) = view.other.map_or((1, 0), |(other, stride)| (views.size(other), stride));
-                Columns::same(rest.iter().flat_map(|at| (0..others).map(move |other| base + at + other * stride)))
+                rest.iter().flat_map(|at| (0..others).map(move |other| base + at + other * stride)).collect()
             });
             columns.collect()
         });

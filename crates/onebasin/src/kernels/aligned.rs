@@ -1,42 +1,55 @@
-//! Arrays of f32 that begin on a cache line, so that no block of 16 channels straddles two.
+//! Arrays that begin on a cache line, so that no block of 16 channels straddles two.
 
+use super::lanes::BLOCK;
 use std::ops::Deref;
 use std::ops::DerefMut;
 
-/// Sixteen values on one cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Line([f32; 16]);
+const LINE: usize = 64;
 
-/// An array of zeros to begin with, whose first value is the first of a cache line.
+/// An array of zeros to begin with, of values of four bytes, whose first value is the first of a cache line.
 ///
 /// A `Vec` of this size begins 16 bytes into a line, and then every load of a block is two.
-#[derive(Clone, Debug, Default)]
-pub struct Aligned {
-    lines: Vec<Line>,
+#[derive(Debug, Default)]
+pub struct Aligned<T = f32> {
+    /// Longer than the array by what the first line may begin with.
+    values: Vec<T>,
     len: usize,
 }
 
-impl Aligned {
+impl<T: Copy + Default> Aligned<T> {
     /// `len` zeros.
+    ///
+    /// Large arrays come from the system as zeros, page by page when they are first touched, by whatever thread does.
     pub fn zeros(len: usize) -> Self {
-        Self { lines: vec![Line([0.0; 16]); len.div_ceil(16)], len }
+        const { assert!(size_of::<T>() * BLOCK == LINE) };
+        Self { values: vec![T::default(); if len == 0 { 0 } else { len + BLOCK - 1 }], len }
+    }
+
+    fn start(&self) -> usize {
+        if self.len == 0 { 0 } else { self.values.as_ptr().align_offset(LINE) }
     }
 }
 
-impl Deref for Aligned {
-    type Target = [f32];
-    #[inline]
-    fn deref(&self) -> &[f32] {
-        // SAFETY: a line is sixteen f32 without padding, and `len` is at most 16 for each line.
-        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
+impl<T: Copy + Default> Clone for Aligned<T> {
+    fn clone(&self) -> Self {
+        let mut clone = Self::zeros(self.len);
+        clone.copy_from_slice(self);
+        clone
     }
 }
 
-impl DerefMut for Aligned {
+impl<T: Copy + Default> Deref for Aligned<T> {
+    type Target = [T];
     #[inline]
-    fn deref_mut(&mut self) -> &mut [f32] {
-        // SAFETY: as above, and the lines are borrowed exclusively.
-        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
+    fn deref(&self) -> &[T] {
+        &self.values[self.start()..][..self.len]
+    }
+}
+
+impl<T: Copy + Default> DerefMut for Aligned<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        let start = self.start();
+        &mut self.values[start..][..self.len]
     }
 }

@@ -19,8 +19,6 @@ pub struct Columns<'a> {
     pub from: &'a [f32],
     /// Where each column begins.
     pub places: &'a [usize],
-    /// Empty, or where that begins which is subtracted from each column.
-    pub less: &'a [usize],
     /// Floats between two units.
     pub stride: usize,
     /// Number of units.
@@ -49,11 +47,10 @@ impl Kernel for Gather<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         let Self { columns, block: block_len, blocked } = self;
-        let Columns { from, places, less, stride, units, factor } = columns;
+        let Columns { from, places, stride, units, factor } = columns;
         let own_len = places.len() * BLOCK;
         assert!(units > 0 && own_len <= block_len && blocked.len() >= (blocks(units) - 1) * block_len + own_len);
-        assert!(less.is_empty() || less.len() == places.len());
-        let Some(last) = places.iter().chain(less).max() else { return };
+        let Some(last) = places.iter().max() else { return };
         let reach = (units - 1).saturating_mul(stride).saturating_add(*last);
         assert!(reach < from.len(), "a column ends at {reach}, the array at {}", from.len());
         assert!(stride <= WIDEST, "units are {stride} values apart");
@@ -71,7 +68,7 @@ impl Kernel for Gather<'_> {
             return;
         }
         for block in 0..blocks(units) {
-            let square = less.is_empty() && factor == 1.0 && depth(units, block) == BLOCK;
+            let square = factor == 1.0 && depth(units, block) == BLOCK;
             let blocked = &mut blocked[block * block_len..][..own_len];
             let mut index = 0;
             while index < places.len() {
@@ -104,10 +101,7 @@ impl Columns<'_> {
         for part in (0..BLOCK).step_by(V::LANES) {
             // SAFETY: the caller's promise.
             unsafe {
-                let mut values = self.read::<V>(self.places[index], block, part);
-                if let Some(less) = self.less.get(index) {
-                    values = values.sub(self.read::<V>(*less, block, part));
-                }
+                let values = self.read::<V>(self.places[index], block, part);
                 without_tiny(values.mul(V::splat(self.factor))).store(to.add(part));
             }
         }

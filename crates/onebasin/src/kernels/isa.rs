@@ -1,9 +1,9 @@
 //! Chooses the instruction set at run time and runs a kernel on it.
 
 use super::lanes::Lanes;
-use super::lanes::Portable;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{Avx2, Avx512};
+use super::portable::Portable;
 
 /// An instruction set that every kernel is compiled for.
 ///

@@ -1,4 +1,4 @@
-//! Vectors of f32: one trait, and a type for each instruction set.
+//! Vectors of f32: one trait, and a type for each instruction set of the x86; that for all others is in `portable`.
 
 use super::isa::Kernel;
 #[cfg(target_arch = "x86_64")]
@@ -65,6 +65,23 @@ pub unsafe trait Lanes: Copy {
     unsafe fn reciprocal(self) -> Self;
     /// Begins to bring a cache line near; the address may be any.
     unsafe fn prefetch(from: *const f32);
+    /// Whether the machine can do [`Lanes::add_products`] in one instruction.
+    fn adds_products_at_once() -> bool {
+        false
+    }
+    /// `self + Σ a b` over the four bytes of each lane, where the lanes of `self` are integers; the bytes of `a` have no sign, those
+    /// of `b` have. `AT_ONCE` only where [`Lanes::adds_products_at_once`].
+    unsafe fn add_products<const AT_ONCE: bool>(self, a: Self, b: Self) -> Self;
+    /// The bytes of each lane with a sign as bytes without, 128 more.
+    unsafe fn without_sign(self) -> Self;
+    /// Two halves of each lane from memory, the low one first.
+    unsafe fn load_halves(halves: [*const u16; 2]) -> Self;
+    /// Numbers as bytes in the low half of each lane, those of `low` first; rounded, to even where it is a tie.
+    unsafe fn round_bytes(low: Self, high: Self) -> Self;
+    /// The low half of each lane to memory.
+    unsafe fn store_low_halves(self, to: *mut u16);
+    /// The lanes, being integers, as numbers.
+    unsafe fn integers_as_numbers(self) -> Self;
 }
 
 /// 16 lanes.
@@ -77,14 +94,31 @@ pub(super) struct Avx512(x86::__m512);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx2(x86::__m256);
 
-/// 4 lanes, in plain Rust.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Portable([f32; 4]);
-
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn first(count: usize) -> x86::__mmask16 {
     ((1u32 << count) - 1) as x86::__mmask16
+}
+
+/// Not the intrinsic, which is only inlined where the whole kernel is compiled for these instructions.
+///
+/// # Safety
+/// The machine has them.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn add_products_at_once(mut sum: x86::__m512, a: x86::__m512, b: x86::__m512) -> x86::__m512 {
+    // SAFETY: only registers are touched, and the caller's promise.
+    unsafe {
+        std::arch::asm!(
+            "vpdpbusd {sum}, {a}, {b}",
+            sum = inlateout(zmm_reg) sum,
+            a = in(zmm_reg) a,
+            b = in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    sum
 }
 
 /// One step of Newton's iteration for 1 / √x, which doubles the bits of an estimate.
@@ -206,6 +240,47 @@ unsafe impl Lanes for Avx512 {
     unsafe fn prefetch(from: *const f32) {
         x86::_mm_prefetch::<{ x86::_MM_HINT_T0 }>(from.cast());
     }
+    #[inline(always)]
+    fn adds_products_at_once() -> bool {
+        is_x86_feature_detected!("avx512vnni")
+    }
+    #[inline(always)]
+    unsafe fn add_products<const AT_ONCE: bool>(self, a: Self, b: Self) -> Self {
+        if AT_ONCE {
+            return Self(add_products_at_once(self.0, a.0, b.0));
+        }
+        let [sum, a, b] = [self, a, b].map(|lanes| x86::_mm512_castps_si512(lanes.0));
+        let even = x86::_mm512_madd_epi16(
+            x86::_mm512_and_si512(a, x86::_mm512_set1_epi16(0xff)),
+            x86::_mm512_srai_epi16::<8>(x86::_mm512_slli_epi16::<8>(b)),
+        );
+        let odd = x86::_mm512_madd_epi16(x86::_mm512_srli_epi16::<8>(a), x86::_mm512_srai_epi16::<8>(b));
+        Self(x86::_mm512_castsi512_ps(x86::_mm512_add_epi32(sum, x86::_mm512_add_epi32(even, odd))))
+    }
+    #[inline(always)]
+    unsafe fn without_sign(self) -> Self {
+        let flipped = x86::_mm512_xor_si512(x86::_mm512_castps_si512(self.0), x86::_mm512_set1_epi8(-128));
+        Self(x86::_mm512_castsi512_ps(flipped))
+    }
+    #[inline(always)]
+    unsafe fn load_halves(halves: [*const u16; 2]) -> Self {
+        let [low, high] = halves.map(|from| x86::_mm512_cvtepu16_epi32(x86::_mm256_loadu_si256(from.cast())));
+        Self(x86::_mm512_castsi512_ps(x86::_mm512_or_si512(low, x86::_mm512_slli_epi32::<16>(high))))
+    }
+    #[inline(always)]
+    unsafe fn round_bytes(low: Self, high: Self) -> Self {
+        let [low, high] = [low, high].map(|lanes| x86::_mm512_cvtps_epi32(lanes.0));
+        let low = x86::_mm512_and_si512(low, x86::_mm512_set1_epi32(0xff));
+        Self(x86::_mm512_castsi512_ps(x86::_mm512_or_si512(low, x86::_mm512_slli_epi32::<8>(high))))
+    }
+    #[inline(always)]
+    unsafe fn store_low_halves(self, to: *mut u16) {
+        x86::_mm256_storeu_si256(to.cast(), x86::_mm512_cvtepi32_epi16(x86::_mm512_castps_si512(self.0)));
+    }
+    #[inline(always)]
+    unsafe fn integers_as_numbers(self) -> Self {
+        Self(x86::_mm512_cvtepi32_ps(x86::_mm512_castps_si512(self.0)))
+    }
 }
 
 // SAFETY: as above.
@@ -314,104 +389,40 @@ unsafe impl Lanes for Avx2 {
     unsafe fn prefetch(from: *const f32) {
         x86::_mm_prefetch::<{ x86::_MM_HINT_T0 }>(from.cast());
     }
-}
-
-// SAFETY: reads and writes exactly the lanes named.
-#[allow(unsafe_op_in_unsafe_fn, reason = "each method hands its own contract on")]
-unsafe impl Lanes for Portable {
-    const LANES: usize = 4;
-    #[inline(never)]
-    unsafe fn call<K: Kernel>(kernel: K) -> K::Output {
-        kernel.run::<Portable>()
+    #[inline(always)]
+    unsafe fn add_products<const AT_ONCE: bool>(self, a: Self, b: Self) -> Self {
+        let [sum, a, b] = [self, a, b].map(|lanes| x86::_mm256_castps_si256(lanes.0));
+        let even = x86::_mm256_madd_epi16(
+            x86::_mm256_and_si256(a, x86::_mm256_set1_epi16(0xff)),
+            x86::_mm256_srai_epi16::<8>(x86::_mm256_slli_epi16::<8>(b)),
+        );
+        let odd = x86::_mm256_madd_epi16(x86::_mm256_srli_epi16::<8>(a), x86::_mm256_srai_epi16::<8>(b));
+        Self(x86::_mm256_castsi256_ps(x86::_mm256_add_epi32(sum, x86::_mm256_add_epi32(even, odd))))
     }
     #[inline(always)]
-    unsafe fn splat(value: f32) -> Self {
-        Self([value; 4])
+    unsafe fn without_sign(self) -> Self {
+        let flipped = x86::_mm256_xor_si256(x86::_mm256_castps_si256(self.0), x86::_mm256_set1_epi8(-128));
+        Self(x86::_mm256_castsi256_ps(flipped))
     }
     #[inline(always)]
-    unsafe fn load(from: *const f32) -> Self {
-        Self(from.cast::<[f32; 4]>().read_unaligned())
+    unsafe fn load_halves(halves: [*const u16; 2]) -> Self {
+        let [low, high] = halves.map(|from| x86::_mm256_cvtepu16_epi32(x86::_mm_loadu_si128(from.cast())));
+        Self(x86::_mm256_castsi256_ps(x86::_mm256_or_si256(low, x86::_mm256_slli_epi32::<16>(high))))
     }
     #[inline(always)]
-    unsafe fn load_part(from: *const f32, count: usize) -> Self {
-        let mut lanes = [0.0; 4];
-        std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
-        Self(lanes)
+    unsafe fn round_bytes(low: Self, high: Self) -> Self {
+        let [low, high] = [low, high].map(|lanes| x86::_mm256_cvtps_epi32(lanes.0));
+        let low = x86::_mm256_and_si256(low, x86::_mm256_set1_epi32(0xff));
+        Self(x86::_mm256_castsi256_ps(x86::_mm256_or_si256(low, x86::_mm256_slli_epi32::<8>(high))))
     }
     #[inline(always)]
-    unsafe fn load_apart(from: *const f32, stride: usize) -> Self {
-        Self(std::array::from_fn(|lane| *from.add(lane * stride)))
+    unsafe fn store_low_halves(self, to: *mut u16) {
+        let mut lanes = [0u32; 8];
+        self.store(lanes.as_mut_ptr().cast());
+        to.cast::<[u16; 8]>().write_unaligned(lanes.map(|lane| lane as u16));
     }
     #[inline(always)]
-    unsafe fn load_at(from: *const f32, indices: *const u32) -> Self {
-        Self(std::array::from_fn(|lane| *from.add(*indices.add(lane) as usize)))
+    unsafe fn integers_as_numbers(self) -> Self {
+        Self(x86::_mm256_cvtepi32_ps(x86::_mm256_castps_si256(self.0)))
     }
-    #[inline(always)]
-    unsafe fn store(self, to: *mut f32) {
-        to.cast::<[f32; 4]>().write_unaligned(self.0);
-    }
-    #[inline(always)]
-    unsafe fn store_part(self, to: *mut f32, count: usize) {
-        std::ptr::copy_nonoverlapping(self.0.as_ptr(), to, count);
-    }
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        Self(std::array::from_fn(|lane| self.0[lane] + other.0[lane]))
-    }
-    #[inline(always)]
-    unsafe fn sub(self, other: Self) -> Self {
-        Self(std::array::from_fn(|lane| self.0[lane] - other.0[lane]))
-    }
-    #[inline(always)]
-    unsafe fn mul(self, other: Self) -> Self {
-        Self(std::array::from_fn(|lane| self.0[lane] * other.0[lane]))
-    }
-    #[inline(always)]
-    unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
-        // Without a fused instruction `f32::mul_add` is a library call a hundred times slower.
-        Self(std::array::from_fn(|lane| {
-            if cfg!(any(target_arch = "aarch64", target_feature = "fma")) {
-                self.0[lane].mul_add(factor.0[lane], term.0[lane])
-            } else {
-                self.0[lane] * factor.0[lane] + term.0[lane]
-            }
-        }))
-    }
-    #[inline(always)]
-    unsafe fn max(self, other: Self) -> Self {
-        Self(std::array::from_fn(|lane| if self.0[lane] > other.0[lane] { self.0[lane] } else { other.0[lane] }))
-    }
-    #[inline(always)]
-    unsafe fn max_or_nan(self, other: Self) -> Self {
-        Self(std::array::from_fn(|lane| {
-            let (value, other) = (self.0[lane], other.0[lane]);
-            if value > other || value.is_nan() { value } else { other }
-        }))
-    }
-    #[inline(always)]
-    unsafe fn keep_where_greater(self, test: Self, bound: Self) -> Self {
-        Self(std::array::from_fn(|lane| if test.0[lane] > bound.0[lane] { self.0[lane] } else { 0.0 }))
-    }
-    #[inline(always)]
-    unsafe fn at_least(self, bound: Self) -> u32 {
-        (0..4).fold(0, |mask, lane| mask | u32::from(self.0[lane] >= bound.0[lane]) << lane)
-    }
-    #[inline(always)]
-    unsafe fn sum(self) -> f32 {
-        (self.0[0] + self.0[2]) + (self.0[1] + self.0[3])
-    }
-    #[inline(always)]
-    unsafe fn non_zero(self) -> u32 {
-        self.0.iter().enumerate().fold(0, |mask, (lane, value)| mask | u32::from(*value != 0.0) << lane)
-    }
-    #[inline(always)]
-    unsafe fn inverse_sqrt(self) -> Self {
-        Self(self.0.map(|value| 1.0 / value.sqrt()))
-    }
-    #[inline(always)]
-    unsafe fn reciprocal(self) -> Self {
-        Self(self.0.map(|value| 1.0 / value))
-    }
-    #[inline(always)]
-    unsafe fn prefetch(_: *const f32) {}
 }

@@ -1,9 +1,13 @@
 //! Sums over matrices: of rows and columns in one pass, and of products with a permuted row.
 
 use super::isa::Kernel;
+use super::lanes::BLOCK;
 use super::lanes::Lanes;
 
-/// Sums of values and of squares over each row and over each column of a matrix, less a pivot.
+/// What is known of a row or a column: the sum of its values, that of their squares, and the largest magnitude among them.
+pub type Sums<'a> = [&'a mut [f32]; 3];
+
+/// Sums over each row and over each column of a matrix, less a pivot.
 ///
 /// A pivot near the values keeps the digits of what is left when the square of the mean is taken from that of the squares.
 #[derive(Debug)]
@@ -14,10 +18,10 @@ pub struct Marginals<'a> {
     pub stride: usize,
     /// Subtracted from every value.
     pub pivot: f32,
-    /// For each row, its sum and that of its squares; replaced.
-    pub rows: [&'a mut [f32]; 2],
-    /// For each column the same; added to.
-    pub columns: [&'a mut [f32]; 2],
+    /// For each row; replaced.
+    pub rows: Sums<'a>,
+    /// For each column; added to, or enlarged.
+    pub columns: Sums<'a>,
 }
 
 impl Kernel for Marginals<'_> {
@@ -25,34 +29,43 @@ impl Kernel for Marginals<'_> {
 
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let Self { from, stride, pivot, rows: [row_sums, row_squares], columns: [sums, squares] } = self;
-        let width = sums.len();
-        assert!(squares.len() == width && row_sums.len() == row_squares.len() && width > 0);
+        let Self { from, stride, pivot, rows, columns: [sums, squares, largest] } = self;
+        let (height, width) = (rows[0].len(), sums.len());
+        assert!(squares.len() == width && largest.len() == width && width > 0);
+        assert!(rows.iter().all(|row| row.len() == height));
         let whole = width - width % V::LANES;
-        for (row, (row_sum, row_square)) in row_sums.iter_mut().zip(row_squares).enumerate() {
+        for row in 0..height {
             let values = &from[row * stride..][..width];
-            // SAFETY: all parts are inside `values`, `sums` and `squares`, which are equally long.
-            let (mut sum, mut square) = unsafe {
+            // SAFETY: all parts are inside `values`, `sums`, `squares` and `largest`, which are equally long.
+            let (mut sum, mut square, mut reach) = unsafe {
                 let centre = V::splat(pivot);
-                let (mut all, mut all_squares) = (V::splat(0.0), V::splat(0.0));
+                let [mut all, mut all_squares, mut farthest] = [V::splat(0.0); 3];
                 for column in (0..whole).step_by(V::LANES) {
                     let value = V::load(values.as_ptr().add(column)).sub(centre);
+                    let magnitude = value.max(V::splat(0.0).sub(value));
                     all = all.add(value);
                     all_squares = value.mul_add(value, all_squares);
+                    farthest = farthest.max(magnitude);
                     let (to, to_squares) = (sums.as_mut_ptr().add(column), squares.as_mut_ptr().add(column));
+                    let to_largest = largest.as_mut_ptr().add(column);
                     V::load(to).add(value).store(to);
                     value.mul_add(value, V::load(to_squares)).store(to_squares);
+                    magnitude.max(V::load(to_largest)).store(to_largest);
                 }
-                (all.sum(), all_squares.sum())
+                let mut lanes = [0.0f32; BLOCK];
+                farthest.store(lanes.as_mut_ptr());
+                (all.sum(), all_squares.sum(), lanes.into_iter().fold(0.0, f32::max))
             };
             for column in whole..width {
                 let value = values[column] - pivot;
                 sum += value;
                 square += value * value;
+                reach = f32::max(reach, value.abs());
                 sums[column] += value;
                 squares[column] += value * value;
+                largest[column] = largest[column].max(value.abs());
             }
-            (*row_sum, *row_square) = (sum, square);
+            (rows[0][row], rows[1][row], rows[2][row]) = (sum, square, reach);
         }
     }
 }

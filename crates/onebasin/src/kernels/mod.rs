@@ -22,6 +22,7 @@ macro_rules! unrolled {
 
 pub mod isa;
 pub mod lanes;
+mod portable;
 pub mod team;
 pub mod aligned;
 pub mod math;
@@ -32,6 +33,7 @@ pub mod pack;
 pub mod gather;
 pub mod convolve;
 pub mod outer;
+pub mod bytes;
 pub mod marginals;
 pub mod sparse;
 pub mod elementwise;

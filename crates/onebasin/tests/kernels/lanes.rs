@@ -61,3 +61,46 @@ fn a_reciprocal_is_right_to_two_units() {
         assert!(error <= 2.0, "{isa:?}: {error}");
     }
 }
+
+/// Sums of products of bytes, with and without the instruction for it.
+struct Sums([[u32; BLOCK]; 3]);
+
+impl Kernel for Sums {
+    type Output = [[u32; BLOCK]; 2];
+    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for an instruction set")]
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> Self::Output {
+        let mut out = [[0; BLOCK]; 2];
+        for lane in (0..BLOCK).step_by(V::LANES) {
+            // SAFETY: all lane counts divide a block, and the instruction is there if it is used.
+            unsafe {
+                let [sum, a, b] = self.0.each_ref().map(|lanes| V::load(lanes.as_ptr().add(lane).cast()));
+                sum.add_products::<false>(a, b).store(out[0].as_mut_ptr().add(lane).cast());
+                let at_once = if V::adds_products_at_once() {
+                    sum.add_products::<true>(a, b)
+                } else {
+                    sum.add_products::<false>(a, b)
+                };
+                at_once.store(out[1].as_mut_ptr().add(lane).cast());
+            }
+        }
+        out
+    }
+}
+
+#[test]
+fn products_of_bytes_are_added() {
+    // All extremes meet: 0, 127, 128 and 255 without a sign are 0, 127, -128 and -1 with one.
+    let extremes = [0u8, 127, 128, 255];
+    let a = std::array::from_fn(|lane| u32::from_le_bytes([0, 1, 2, 3].map(|byte| extremes[(lane + byte) % 4])));
+    let b = std::array::from_fn(|lane| u32::from_le_bytes([0, 1, 2, 3].map(|byte| extremes[(lane / 4 + byte) % 4])));
+    let sums = std::array::from_fn(|lane| (lane as u32).wrapping_sub(8));
+    let expected = std::array::from_fn(|lane: usize| {
+        let [a, b] = [a, b].map(|lanes: [u32; BLOCK]| lanes[lane].to_le_bytes());
+        let products = a.into_iter().zip(b).map(|(a, b)| i32::from(a) * i32::from(b as i8));
+        (sums[lane] as i32 + products.sum::<i32>()) as u32
+    });
+    for isa in Isa::available() {
+        assert_eq!(isa.run(Sums([sums, a, b])), [expected; 2], "{isa:?}");
+    }
+}

@@ -59,7 +59,7 @@ fn correlations(
         .iter()
         .map(|segments| segments.iter().map(|segment| Moments::new(segment.units)).collect())
         .collect();
-    let mut products = Products::new(spec, team);
+    let mut products = Products::new(team);
     let mut point = Params::zeros(arch.layout());
     let mut labels = vec![0; together];
     for first in (0..examples.len()).step_by(together) {

@@ -10,7 +10,6 @@ use crate::kernels::geometry::blocks;
 use crate::kernels::lanes::BLOCK;
 use crate::kernels::outer::COLUMNS_IN_CACHE;
 use crate::kernels::outer::WeightGradient;
-use crate::symmetry::Spec;
 
 /// The factors of a product: of each column, where its units begin on both sides, `stride` apart.
 pub(super) struct Factors<'b> {
@@ -22,20 +21,17 @@ pub(super) struct Factors<'b> {
 }
 
 /// Multiplies, in memory that is kept.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Products<'a> {
     team: &'a Team,
     isa: Isa,
-    /// For each thread, as many columns of both sides as the kernel keeps in the cache.
+    /// For each thread, columns of both sides, at most as many as the kernel keeps in the cache.
     packed: Vec<[Aligned; 2]>,
 }
 
 impl<'a> Products<'a> {
-    /// For the matrices of the groups of a spec.
-    pub(super) fn new(spec: &Spec, team: &'a Team) -> Self {
-        let largest = spec.groups().iter().map(|group| group.size).max().unwrap_or(0);
-        let side = || Aligned::zeros(blocks(largest) * BLOCK * COLUMNS_IN_CACHE);
-        Self { team, isa: Isa::detect(), packed: (0..team.threads()).map(|_| [side(), side()]).collect() }
+    pub(super) fn new(team: &'a Team) -> Self {
+        Self { team, isa: Isa::detect(), packed: (0..team.threads()).map(|_| Default::default()).collect() }
     }
 
     /// Adds the sum over columns of the outer products of the two sides: (units that stay, units that move).
@@ -47,6 +43,10 @@ impl<'a> Products<'a> {
         let total = sides.len() * count;
         let firsts: Vec<usize> = (0..total).step_by(COLUMNS_IN_CACHE).collect();
         let width = |first: usize| COLUMNS_IN_CACHE.min(total - first);
+        let len = blocks(units) * BLOCK * COLUMNS_IN_CACHE.min(total);
+        for side in self.packed.iter_mut().flatten().filter(|side| side.len() < len) {
+            *side = Aligned::zeros(len);
+        }
         for firsts in firsts.chunks(self.packed.len()) {
             team.chunks(&mut self.packed[..firsts.len()], 1, |index, packed| {
                 let (first, width, [left, right]) = (firsts[index], width(firsts[index]), &mut packed[0]);

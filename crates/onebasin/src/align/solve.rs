@@ -14,6 +14,7 @@ use crate::rng::Stream;
 use crate::symmetry::Permutation;
 use serde::Deserialize;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// A gain that is a smaller part of the sum than this may be rounding, and is looked at in f64.
 const CLEAR: f64 = 1e-5;
@@ -247,7 +248,7 @@ impl<'a, 'w> Search<'a, 'w> {
     }
 
     /// Solves the problems of some groups, side by side, at their present costs.
-    pub(super) fn assign(&mut self, costs: &Costs<'_>, groups: &[usize], duals: &mut Duals) -> Result<Vec<Assignment>> {
+    fn assign(&mut self, costs: &Costs<'_>, groups: &[usize], duals: &mut Duals) -> Result<Vec<Assignment>> {
         self.solve(groups, |group| costs.matrix(group), duals)
     }
 
@@ -263,9 +264,28 @@ impl<'a, 'w> Search<'a, 'w> {
         let objective = self.objective();
         let problem = |group| (matrix(group), objective.size(group));
         let found = self.assigners.solve(self.costs.team(), groups, problem, duals)?;
-        self.assignments += groups.len();
-        (self.watch)(Progress { solver: self.solver, assignments: self.assignments, ..Progress::default() });
+        self.solved(groups.len());
         Ok(found)
+    }
+
+    /// Solves the problems of all groups, each from column duals that are made of its matrix and their number.
+    pub(super) fn assign_from(
+        &mut self,
+        costs: &Costs<'_>,
+        start: impl Fn(&[f32], usize) -> Option<Vec<f64>> + Sync,
+    ) -> Result<Vec<Assignment>> {
+        let objective = self.objective();
+        let groups: Vec<usize> = (0..objective.groups()).collect();
+        let problem = |group| (costs.matrix(group), objective.size(group));
+        let start = |_, gains: &[f32], units| start(gains, units).map(Cow::from);
+        let found = self.assigners.solve_from(self.costs.team(), &groups, problem, start)?;
+        self.solved(groups.len());
+        Ok(found)
+    }
+
+    fn solved(&mut self, count: usize) {
+        self.assignments += count;
+        (self.watch)(Progress { solver: self.solver, assignments: self.assignments, ..Progress::default() });
     }
 }
 

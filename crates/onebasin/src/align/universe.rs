@@ -237,7 +237,7 @@ impl<'a> Gradients<'a> {
             });
             columns.collect()
         });
-        Self { views, products: Products::new(spec, team), columns: columns.collect(), matrices: Vec::new() }
+        Self { views, products: Products::new(team), columns: columns.collect(), matrices: Vec::new() }
     }
 
     /// What each traveller gains from the sum of all others, (units of the universe, own units).

@@ -35,6 +35,7 @@ pub mod convolve;
 pub mod outer;
 pub mod bytes;
 pub mod marginals;
+pub mod vectors;
 pub mod sparse;
 pub mod elementwise;
 pub mod normalise;

@@ -30,7 +30,8 @@ impl Assigners {
         duals: &mut Duals,
     ) -> Result<Vec<Assignment>> {
         let starts = &*duals;
-        let found = self.solve_from(team, problems, problem, |number, _, _| starts[number].as_deref().map(Cow::from))?;
+        let found =
+            self.solve_from(team, problems, problem, |number, _, _| starts[number].as_deref().map(Cow::from))?;
         for (number, assignment) in problems.iter().zip(&found) {
             duals[*number] = Some(assignment.column_duals.clone());
         }

@@ -29,9 +29,9 @@ pub(super) struct Costs<'a> {
     matrices: Vec<Vec<f32>>,
     /// For each group, the permutation of each of its neighbours that its matrix counts with; none is the barycentre.
     counted: Vec<Vec<Option<Permutation>>>,
-    marginals: Arc<Marginals>,
+    /// Of every patch with two axes, by its index; none if there are no features.
+    seen: Arc<[Option<Seen>]>,
     products: Products<'a>,
-    rounded: Arc<Rounded>,
     /// Of each group, what each of its neighbours contributes to its matrix, beyond the barycentre.
     parts: Vec<Vec<Vec<f32>>>,
     /// Room for what changes in one of them.
@@ -40,18 +40,32 @@ pub(super) struct Costs<'a> {
     scratch: Vec<Mutex<Scratch>>,
 }
 
+/// What a patch with two axes contributes to the matrices of its groups.
+#[derive(Debug)]
+struct Seen {
+    marginals: Marginals,
+    rounded: Rounded,
+}
+
 impl<'a> Costs<'a> {
     /// The costs if nothing is known of any permutation: all neighbours at the barycentre.
     pub(super) fn new(objective: &'a Objective<'a>, team: &'a Team) -> Self {
         let groups = 0..objective.groups();
-        let marginals = Marginals::new(objective, team);
+        let features = !objective.features().is_empty();
+        // One after the other, so that what is read for one of both is still near for the other.
+        let seen = objective.spec().patches().iter().map(|patch| {
+            (patch.axes.len() == 2 && features).then(|| {
+                let marginals = Marginals::new(objective, patch, team);
+                let rounded = Rounded::new(objective, patch, &marginals, team);
+                Seen { marginals, rounded }
+            })
+        });
         let mut costs = Self {
             objective,
             team,
             matrices: groups.clone().map(|group| vec![0.0; objective.size(group).pow(2)]).collect(),
             counted: groups.clone().map(|group| vec![None; objective.neighbours(group).len()]).collect(),
-            rounded: Arc::new(Rounded::new(objective, &marginals, team)),
-            marginals: Arc::new(marginals),
+            seen: seen.collect(),
             products: Products::new(team),
             parts: groups.clone().map(|group| vec![Vec::new(); objective.neighbours(group).len()]).collect(),
             room: Aligned::default(),
@@ -70,9 +84,8 @@ impl<'a> Costs<'a> {
             team: self.team,
             matrices: self.matrices.clone(),
             counted: self.counted.clone(),
-            marginals: Arc::clone(&self.marginals),
             products: Products::new(self.team),
-            rounded: Arc::clone(&self.rounded),
+            seen: Arc::clone(&self.seen),
             parts: self.parts.clone(),
             room: Aligned::default(),
             scratch: self.scratch.iter().map(|_| Mutex::default()).collect(),
@@ -112,8 +125,9 @@ impl<'a> Costs<'a> {
     fn add_means(&mut self, group: usize, view: View, times: f32) {
         let units = self.objective.size(group);
         let (other, _) = view.other.expect("only views with another axis have means");
-        let marginals = Arc::clone(&self.marginals);
-        let [fixed, moved] = marginals.of(view.patch, view.axis).map(|marginal| &marginal.means[..]);
+        let seen = Arc::clone(&self.seen);
+        let Some(Seen { marginals, .. }) = &seen[view.patch] else { return };
+        let [fixed, moved] = marginals.seen(view.axis).map(|marginal| &marginal.means[..]);
         let columns = &(0..fixed.len()).step_by(units).collect::<Vec<usize>>();
         let weight = times * self.objective.size(other) as f32;
         self.add(group, &Factors { sides: &[[fixed, moved]], stride: 1, weight, columns });
@@ -128,7 +142,8 @@ impl<'a> Costs<'a> {
             for &view in self.objective.views(group).iter().filter(|view| view.other.is_some()) {
                 self.add_means(group, view, -0.5);
                 let size = self.objective.size(group);
-                let [fixed, moved] = self.marginals.of(view.patch, view.axis).map(|side| side.norms.chunks_exact(size));
+                let Some(Seen { marginals, .. }) = &self.seen[view.patch] else { continue };
+                let [fixed, moved] = marginals.seen(view.axis).map(|side| side.norms.chunks_exact(size));
                 for (fixed, moved) in fixed.zip(moved) {
                     let moved: Vec<f32> = moved.iter().map(|norm| norm.sqrt() as f32).collect();
                     for (row, norm) in self.matrices[group].chunks_exact_mut(size).zip(fixed) {
@@ -159,7 +174,7 @@ impl<'a> Costs<'a> {
 
     /// Brings the part of a matrix that a neighbour contributes up to date.
     fn change(&mut self, group: usize, slot: usize, change: &Change) {
-        let (objective, rounded, scratch) = (self.objective, &self.rounded, &self.scratch);
+        let (objective, seen, scratch) = (self.objective, &self.seen, &self.scratch);
         let (units, neighbour) = (objective.size(group), objective.neighbours(group)[slot]);
         if self.room.len() < units * units {
             self.room = Aligned::zeros(units * units);
@@ -175,12 +190,12 @@ impl<'a> Costs<'a> {
         self.team.pieces(&entries, [matrix, part, &mut room[..units * units]], |index, [matrix, part, sums]| {
             let mut scratch = scratch[index].lock().expect("nobody panics while holding memory to work in");
             sums.fill(0.0);
-            for view in objective.views(group) {
-                if view.other.is_some_and(|(other, _)| other == neighbour) {
-                    for (times, pairs) in [(1.0, &change.added), (-1.0, &change.removed)] {
-                        let seen = (view.patch, view.axis);
-                        rounded.add(seen, (times, pairs), rows[index].clone(), &mut scratch, sums);
-                    }
+            for view in
+                objective.views(group).iter().filter(|view| view.other.is_some_and(|(other, _)| other == neighbour))
+            {
+                let Some(Seen { rounded, .. }) = &seen[view.patch] else { continue };
+                for (times, pairs) in [(1.0, &change.added), (-1.0, &change.removed)] {
+                    rounded.add(view.axis, (times, pairs), rows[index].clone(), &mut scratch, sums);
                 }
             }
             for ((entry, part), sum) in matrix.iter_mut().zip(part).zip(sums) {
@@ -193,8 +208,9 @@ impl<'a> Costs<'a> {
 
     /// About how far an entry of a group's matrix may be off: the standard deviation.
     pub(super) fn error(&self, group: usize) -> f64 {
-        let views = self.objective.views(group).iter().filter(|view| view.other.is_some());
-        views.map(|view| self.rounded.variance(view.patch, view.axis)).sum::<f64>().sqrt()
+        let views = self.objective.views(group).iter();
+        let rounded = views.filter_map(|view| Some((&self.seen[view.patch].as_ref()?.rounded, view.axis)));
+        rounded.map(|(rounded, axis)| rounded.variance(axis)).sum::<f64>().sqrt()
     }
 
     fn add(&mut self, group: usize, factors: &Factors<'_>) {

@@ -6,7 +6,6 @@ use crate::kernels::Isa;
 use crate::kernels::Team;
 use crate::kernels::marginals;
 use crate::symmetry::Patch;
-use std::sync::Mutex;
 
 /// A patch with two axes, seen from one of them, on one side.
 #[derive(Clone, Debug, Default)]
@@ -22,36 +21,22 @@ pub(super) struct Marginal {
 /// For each side, that which stays and that which moves, both axes.
 type Sides = [[Marginal; 2]; 2];
 
-/// Of every patch with two axes, by its index.
+/// Of a patch with two axes.
 #[derive(Clone, Debug)]
-pub(super) struct Marginals(Vec<Option<Sides>>);
+pub(super) struct Marginals(Sides);
 
 impl Marginals {
-    pub(super) fn new(objective: &Objective<'_>, team: &Team) -> Self {
-        let patches = objective.spec().patches();
-        let found: Vec<Mutex<[Marginal; 2]>> = (0..2 * patches.len()).map(|_| Mutex::default()).collect();
-        team.for_each(found.len(), |index| {
-            let patch = &patches[index / 2];
-            if patch.axes.len() == 2 {
-                *found[index].lock().expect(NO_PANIC) = of(objective, patch, index % 2 == 0);
-            }
-        });
-        let mut found = found.into_iter().map(|found| found.into_inner().expect(NO_PANIC));
-        let sides = patches.iter().map(|patch| {
-            let sides = [found.next().expect("two for each patch"), found.next().expect("two for each patch")];
-            (patch.axes.len() == 2).then_some(sides)
-        });
-        Self(sides.collect())
+    pub(super) fn new(objective: &Objective<'_>, patch: &Patch, team: &Team) -> Self {
+        let mut sides = Sides::default();
+        team.chunks(&mut sides, 1, |index, side| side[0] = of(objective, patch, index == 0));
+        Self(sides)
     }
 
-    /// A patch with two axes as its first or its second one sees it: the side that stays, and the one that moves.
-    pub(super) fn of(&self, patch: usize, axis: usize) -> [&Marginal; 2] {
-        let [fixed, moved] = self.0[patch].as_ref().expect("only patches with two axes have marginals");
-        [&fixed[axis], &moved[axis]]
+    /// As the first or the second axis sees the patch: the side that stays, and the one that moves.
+    pub(super) fn seen(&self, axis: usize) -> [&Marginal; 2] {
+        self.0.each_ref().map(|side| &side[axis])
     }
 }
-
-const NO_PANIC: &str = "nobody panics while holding a result";
 
 fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
     let [(first, far), (second, near)] = patch.axes[..] else { unreachable!("only for patches with two axes") };

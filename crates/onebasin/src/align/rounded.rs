@@ -10,21 +10,17 @@ use super::objective::Objective;
 use crate::kernels::Isa;
 use crate::kernels::Team;
 use crate::kernels::bytes::LARGEST;
+use crate::kernels::bytes::Matrix;
 use crate::kernels::bytes::Products;
-use crate::kernels::bytes::Round;
 use crate::kernels::bytes::Scratch;
 use crate::kernels::bytes::Source;
-use crate::kernels::geometry::blocks;
-use crate::kernels::lanes::BLOCK;
+use crate::kernels::bytes::round;
 use crate::symmetry::Patch;
 use std::ops::Range;
 
-/// Blocks of units that are rounded together, at most.
-const SHARE: usize = 8;
-
-/// Of every patch with two axes, by its index, how either axis sees it.
+/// A patch with two axes, as either of them sees it.
 #[derive(Debug)]
-pub(super) struct Rounded(Vec<Option<[Seen; 2]>>);
+pub(super) struct Rounded([Seen; 2]);
 
 /// A patch as the units of one of its axes see it.
 #[derive(Debug)]
@@ -48,26 +44,20 @@ struct Side {
 }
 
 impl Rounded {
-    pub(super) fn new(objective: &Objective<'_>, marginals: &Marginals, team: &Team) -> Self {
-        let patches = objective.spec().patches().iter().enumerate();
-        let seen = patches.map(|(index, patch)| {
-            let two = patch.axes.len() == 2 && !objective.features().is_empty();
-            two.then(|| [0, 1].map(|axis| Seen::new(objective, patch, axis, marginals.of(index, axis), team)))
-        });
-        Self(seen.collect())
+    pub(super) fn new(objective: &Objective<'_>, patch: &Patch, marginals: &Marginals, team: &Team) -> Self {
+        Self([0, 1].map(|axis| Seen::new(objective, patch, axis, marginals.seen(axis), team)))
     }
 
-    /// Adds to the matrix of a group, some times, what one of its patches contributes in some pairs of units of the other group.
+    /// Adds to the matrix of the group on an axis, some times, what the patch contributes in some pairs of units of the other group.
     pub(super) fn add(
         &self,
-        (patch, axis): (usize, usize),
+        axis: usize,
         (times, pairs): (f32, &[[u32; 2]]),
         blocks: Range<usize>,
         scratch: &mut Scratch,
         sums: &mut [f32],
     ) {
-        let Some(seen) = &self.0[patch] else { return };
-        let Seen { sides: [fixed, moved], others, parts } = &seen[axis];
+        let Seen { sides: [fixed, moved], others, parts } = &self.0[axis];
         let places = [0, 1].map(|side| {
             let places = pairs.iter().map(|pair| pair[side] * *parts as u32);
             places.flat_map(|place| place..place + *parts as u32).collect::<Vec<u32>>()
@@ -84,10 +74,9 @@ impl Rounded {
         });
     }
 
-    /// About how far an entry of the costs may be off for the rounding of one patch: the variance.
-    pub(super) fn variance(&self, patch: usize, axis: usize) -> f64 {
-        let Some(seen) = &self.0[patch] else { return 0.0 };
-        let [fixed, moved] = &seen[axis].sides;
+    /// About how far an entry of the matrix of the group on an axis may be off for this patch: the variance.
+    pub(super) fn variance(&self, axis: usize) -> f64 {
+        let [fixed, moved] = &self.0[axis].sides;
         let of = |rounded: &Side, exact: &Side| {
             // A rounded number is off by up to half a scale either way, all alike.
             let scale = rounded.scales.iter().copied().fold(0.0, f32::max);
@@ -148,24 +137,19 @@ impl Side {
         let gains: Vec<Vec<f32>> =
             weights.iter().map(|weight| reaches.iter().map(|reach| weight * gain(*reach)).collect()).collect();
         let nothing = vec![0.0; units];
-        let isa = Isa::detect();
-        let mut halves = vec![0; blocks(units) * others * parts * BLOCK];
-        // Some blocks at a time, for the sake of longer runs in memory.
-        let share = blocks(units).div_ceil(team.threads()).min(SHARE);
-        team.chunks(&mut halves, share * others * parts * BLOCK, |index, halves| {
-            let here = index * share * BLOCK..((index + 1) * share * BLOCK).min(units);
-            let source = |number: usize| {
-                let there = number < features * rest;
-                let number = if there { number } else { 0 };
-                let (feature, at) = (number % features, number / features);
-                Source {
-                    from: &values(feature)[patch.base + patch.rest[at] + here.start * row..],
-                    means: &marginal.means[(feature * rest + at) * units..][here.clone()],
-                    gains: &(if there { &gains[feature] } else { &nothing })[here.clone()],
-                }
-            };
-            let sources: Vec<[Source<'_>; 2]> = (0..parts).map(|part| [2 * part, 2 * part + 1].map(source)).collect();
-            isa.run(Round { sources: &sources, rows: (here.len(), row), columns: (others, column), halves });
+        let source = |number: usize, here: Range<usize>| {
+            let there = number < features * rest;
+            let number = if there { number } else { 0 };
+            let (feature, at) = (number % features, number / features);
+            Source {
+                from: &values(feature)[patch.base + patch.rest[at] + here.start * row..],
+                means: &marginal.means[(feature * rest + at) * units..][here.clone()],
+                gains: &(if there { &gains[feature] } else { &nothing })[here],
+            }
+        };
+        let matrix = Matrix { rows: (units, row), columns: (others, column), parts };
+        let halves = round(Isa::detect(), team, matrix, |here| {
+            (0..parts).map(|part| [2 * part, 2 * part + 1].map(|number| source(number, here.clone()))).collect()
         });
         Self { halves, scales: reaches.iter().map(|reach| reach / LARGEST).collect(), norms }
     }

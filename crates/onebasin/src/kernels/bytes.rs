@@ -5,9 +5,12 @@
 
 use super::geometry::blocks;
 use super::geometry::depth;
+use super::isa::Isa;
 use super::isa::Kernel;
 use super::lanes::BLOCK;
 use super::lanes::Lanes;
+use super::team::Team;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// The largest magnitude of a rounded number.
@@ -19,6 +22,8 @@ const ABREAST: usize = 3;
 /// Columns that are rounded together where those of a row are neighbours.
 const RUN: usize = 4 * BLOCK;
 
+/// Blocks of rows that are rounded together, at most, for the sake of longer runs in memory.
+const SHARE: usize = 8;
 /// Columns ahead of those that are rounded that are brought near.
 const AHEAD: usize = 2;
 
@@ -33,17 +38,48 @@ pub struct Source<'a> {
     pub gains: &'a [f32],
 }
 
-/// Rounds values of rows to bytes.
-#[derive(Debug)]
-pub struct Round<'a> {
-    /// Of each half of a column the first byte, then the second.
-    pub sources: &'a [[Source<'a>; 2]],
+/// A matrix whose values are to be rounded: they are at `sources`, `row` and `column` floats from those before.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix {
     /// Number of rows, and floats between two.
     pub rows: (usize, usize),
     /// Number of columns, and floats between two.
     pub columns: (usize, usize),
-    /// Replaced: (blocks of rows, columns, sources, 16), zeros behind the last row.
-    pub halves: &'a mut [u16],
+    /// Halves of a column.
+    pub parts: usize,
+}
+
+/// Rounds the values of a matrix to bytes: (blocks of rows, columns, parts, 16), zeros behind the last row.
+///
+/// `sources` gives, for some of the rows, of each part of a column the first byte, then the second.
+pub fn round<'a>(
+    isa: Isa,
+    team: &Team,
+    matrix: Matrix,
+    sources: impl Fn(Range<usize>) -> Vec<[Source<'a>; 2]> + Sync,
+) -> Vec<u16> {
+    let Matrix { rows: (rows, row), columns: (columns, column), parts } = matrix;
+    let len = columns * parts * BLOCK;
+    let mut halves = Vec::with_capacity(blocks(rows) * len);
+    let share = blocks(rows).div_ceil(team.threads()).clamp(1, SHARE);
+    // Not zeros first: that would take as long as the rounding itself.
+    team.chunks(&mut halves.spare_capacity_mut()[..blocks(rows) * len], (share * len).max(1), |index, halves| {
+        let here = index * share * BLOCK..((index + 1) * share * BLOCK).min(rows);
+        let sources = &sources(here.clone());
+        assert_eq!(sources.len(), parts, "sources for each part");
+        isa.run(Round { sources, rows: (here.len(), row), columns: (columns, column), halves });
+    });
+    // SAFETY: there is capacity for so many, and each of the chunks was written as a whole.
+    unsafe { halves.set_len(blocks(rows) * len) };
+    halves
+}
+
+/// Rounds some rows; writes all of `halves`.
+struct Round<'a> {
+    sources: &'a [[Source<'a>; 2]],
+    rows: (usize, usize),
+    columns: (usize, usize),
+    halves: &'a mut [MaybeUninit<u16>],
 }
 
 impl Kernel for Round<'_> {
@@ -59,7 +95,7 @@ impl Kernel for Round<'_> {
             assert!(source.means.len() == rows && source.gains.len() == rows);
         }
         let block_len = columns.saturating_mul(sources.len()).saturating_mul(BLOCK);
-        assert!(halves.len() >= blocks(rows).saturating_mul(block_len));
+        assert_eq!(halves.len(), blocks(rows).saturating_mul(block_len));
         // Rows whose values are neighbours are turned in squares.
         let squares = if column == 1 && row != 1 { (rows / BLOCK, columns - columns % RUN) } else { (0, 0) };
         for block in 0..squares.0 {
@@ -88,7 +124,7 @@ impl Kernel for Round<'_> {
                                 V::prefetch(source[1].from.as_ptr().wrapping_add(at + AHEAD * column));
                                 let low = source[0].rows::<V>(block * BLOCK + lane, at + lane);
                                 let high = source[1].rows::<V>(block * BLOCK + lane, at + lane);
-                                V::round_bytes(low, high).store_low_halves(halves.as_mut_ptr().add(to + lane));
+                                V::round_bytes(low, high).store_low_halves(halves.as_mut_ptr().add(to + lane).cast());
                             }
                         }
                     }
@@ -121,7 +157,7 @@ impl Kernel for Round<'_> {
                         unsafe {
                             let [low, high] =
                                 [V::load(bytes[0].as_ptr().add(lane)), V::load(bytes[1].as_ptr().add(lane))];
-                            V::round_bytes(low, high).store_low_halves(to.as_mut_ptr().add(lane));
+                            V::round_bytes(low, high).store_low_halves(to.as_mut_ptr().add(lane).cast());
                         }
                     }
                 }
@@ -164,7 +200,7 @@ struct Square<'a> {
     at: usize,
     /// Floats between two rows.
     row: usize,
-    to: &'a mut [u16],
+    to: &'a mut [MaybeUninit<u16>],
     /// From one column to the next.
     step: usize,
 }
@@ -195,7 +231,7 @@ impl Kernel for Square<'_> {
                 // SAFETY: as has been asserted.
                 unsafe {
                     let rows = V::load_apart(values.as_ptr().add(lane * RUN + column), RUN);
-                    rows.store_low_halves(to.as_mut_ptr().add(column * step + lane));
+                    rows.store_low_halves(to.as_mut_ptr().add(column * step + lane).cast());
                 }
             }
         }

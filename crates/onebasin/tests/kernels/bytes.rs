@@ -2,16 +2,19 @@
 
 use crate::plain::normals;
 use onebasin::kernels::Isa;
+use onebasin::kernels::Team;
 use onebasin::kernels::bytes::LARGEST;
+use onebasin::kernels::bytes::Matrix;
 use onebasin::kernels::bytes::Products;
-use onebasin::kernels::bytes::Round;
 use onebasin::kernels::bytes::Scratch;
 use onebasin::kernels::bytes::Source;
+use onebasin::kernels::bytes::round;
 use onebasin::kernels::geometry::blocks;
 use onebasin::kernels::lanes::BLOCK;
 use onebasin::rng::Stream;
 use onebasin::rng::below;
 use proptest::prelude::*;
+use std::ops::Range;
 
 /// Where a half of a row is.
 fn half(len: usize, row: usize, place: usize) -> usize {
@@ -86,12 +89,15 @@ proptest! {
         let means = normals("means", rows);
         let largest = values.iter().flatten().chain(&means).fold(0.0f32, |all, own| all.max(own.abs()));
         let gains: Vec<f32> = (0..rows).map(|row| LARGEST / (2.0 * largest * (1 + row) as f32)).collect();
-        let source = |part: usize| Source { from: &values[part], means: &means, gains: &gains };
-        let sources: Vec<[Source<'_>; 2]> = (0..parts).map(|part| [2 * part, 2 * part + 1].map(source)).collect();
+        let sources = |here: Range<usize>| {
+            let source = |part: usize| {
+                Source { from: &values[part][here.start * row..], means: &means[here.clone()], gains: &gains[here.clone()] }
+            };
+            (0..parts).map(|part| [2 * part, 2 * part + 1].map(source)).collect()
+        };
         let mut first = None;
         for isa in Isa::available() {
-            let mut halves = vec![u16::MAX; blocks(rows) * columns * parts * BLOCK];
-            isa.run(Round { sources: &sources, rows: (rows, row), columns: (columns, column), halves: &mut halves });
+            let halves = round(isa, &Team::alone(), Matrix { rows: (rows, row), columns: (columns, column), parts }, sources);
             for unit in 0..blocks(rows) * BLOCK {
                 for index in 0..columns {
                     for part in 0..parts {
@@ -132,6 +138,6 @@ fn a_place_behind_the_last_is_refused() {
 #[should_panic(expected = "the last row ends at 6")]
 fn a_row_behind_the_end_is_refused() {
     let source = Source { from: &[0.0; 6], means: &[0.0; 2], gains: &[1.0; 2] };
-    let halves = &mut [0; 2 * BLOCK];
-    Isa::detect().run(Round { sources: &[[source; 2]], rows: (2, 5), columns: (2, 1), halves });
+    let matrix = Matrix { rows: (2, 5), columns: (2, 1), parts: 1 };
+    round(Isa::detect(), &Team::alone(), matrix, |_| vec![[source; 2]]);
 }

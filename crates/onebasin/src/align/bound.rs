@@ -55,10 +55,14 @@ fn start(gains: &[f32], units: usize) -> Option<Vec<f64>> {
         let norm = b.iter().map(|b| b * b).sum::<f32>().max(f32::MIN_POSITIVE);
         isa.run(TimesColumn { matrix: gains, columns: &b, rows: &mut a });
         centre(&mut a);
-        a.iter_mut().for_each(|a| *a /= norm);
+        for a in &mut a {
+            *a /= norm;
+        }
         let norm = a.iter().map(|a| a * a).sum::<f32>().max(f32::MIN_POSITIVE);
         isa.run(TimesRow { matrix: gains, rows: &a, columns: &mut b });
-        b.iter_mut().for_each(|b| *b /= norm);
+        for b in &mut b {
+            *b /= norm;
+        }
     }
     a.sort_by(f32::total_cmp);
     let mut order: Vec<usize> = (0..units).collect();

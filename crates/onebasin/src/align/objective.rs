@@ -14,6 +14,7 @@ use crate::symmetry::Patch;
 use crate::symmetry::Permutation;
 use crate::symmetry::Spec;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// Products that one thread sums at a time: the borders of these pieces fix the order of the additions.
@@ -161,7 +162,7 @@ impl<'a> Objective<'a> {
         let sums: Vec<Mutex<f64>> = pieces.iter().map(|_| Mutex::new(0.0)).collect();
         team.for_each(pieces.len(), |piece| {
             let (patch, rows) = &pieces[piece];
-            let sum = rows.clone().map(|row| self.row(&patches[*patch], row, permutations, &orders)).sum();
+            let sum = self.rows_sum(&patches[*patch], rows.clone(), permutations, &orders);
             *sums[piece].lock().expect("nobody panics while holding a sum") = sum;
         });
         let layout = self.spec.layout();
@@ -195,23 +196,37 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// The sum of one row of a patch.
-    fn row(&self, patch: &Patch, row: usize, permutations: &[Permutation], orders: &[Order<'_>]) -> f64 {
+    /// The sum of some rows of a patch.
+    fn rows_sum(&self, patch: &Patch, rows: Range<usize>, permutations: &[Permutation], orders: &[Order<'_>]) -> f64 {
         let Patch { base, axes, rest, .. } = patch;
         let mut sum = 0.0;
-        for Feature { fixed, moved } in &self.features {
-            sum += match axes[..] {
-                [] => rest.iter().map(|at| product(fixed[base + at], moved[base + at])).sum(),
-                [(group, stride)] => {
-                    let at = base + rest[row];
-                    gathered(self.isa, &fixed[at..], &moved[at..], stride, orders[group])
-                }
-                [(first, far), (second, near), ..] => {
-                    let (at, unit) = (base + rest[row / self.size(first)], row % self.size(first));
-                    let from = permutations[first].as_slice()[unit] as usize;
-                    gathered(self.isa, &fixed[at + unit * far..], &moved[at + from * far..], near, orders[second])
-                }
-            };
+        let mut next = rows.start;
+        while next < rows.end {
+            // As many as have the same of `rest`.
+            let count = axes.first().filter(|_| axes.len() > 1).map_or(1, |(first, _)| self.size(*first));
+            let (at, unit) = (next / count, next % count);
+            let here = unit..count.min(unit + rows.end - next);
+            next += here.len();
+            for Feature { fixed, moved } in &self.features {
+                sum += match axes[..] {
+                    [] => rest.iter().map(|at| product(fixed[base + at], moved[base + at])).sum(),
+                    [(group, stride)] => {
+                        let at = base + rest[at];
+                        gathered(self.isa, &fixed[at..], &moved[at..], stride, orders[group])
+                    }
+                    [(first, far), (second, stride), ..] => {
+                        let at = base + rest[at];
+                        self.isa.run(PermutedProduct {
+                            a: &fixed[at + unit * far..],
+                            b: &moved[at..],
+                            far,
+                            rows: &permutations[first].as_slice()[here.clone()],
+                            stride,
+                            order: orders[second],
+                        })
+                    }
+                };
+            }
         }
         sum
     }
@@ -266,7 +281,7 @@ fn product(a: f32, b: f32) -> f64 {
 
 /// `Σᵢ a[i · stride] · b[p[i] · stride]`
 fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, order: Order<'_>) -> f64 {
-    isa.run(PermutedProduct { a, b, stride, order })
+    isa.run(PermutedProduct { a, b, far: 0, rows: &[0], stride, order })
 }
 
 /// `Σᵢ matrix[i, p[i]]`

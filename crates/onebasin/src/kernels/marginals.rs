@@ -54,7 +54,13 @@ impl Kernel for Marginals<'_> {
                 }
                 let mut lanes = [0.0f32; BLOCK];
                 farthest.store(lanes.as_mut_ptr());
-                (all.sum(), all_squares.sum(), lanes.into_iter().fold(0.0, f32::max))
+                // Halves with halves, which the compiler does side by side.
+                for half in [8, 4, 2, 1] {
+                    for lane in 0..half {
+                        lanes[lane] = if lanes[lane] > lanes[lane + half] { lanes[lane] } else { lanes[lane + half] };
+                    }
+                }
+                (all.sum(), all_squares.sum(), lanes[0])
             };
             for column in whole..width {
                 let value = values[column] - pivot;
@@ -87,14 +93,18 @@ impl<'a> Order<'a> {
     }
 }
 
-/// `Σᵢ a[i · stride] · b[p[i] · stride]`, in f64.
+/// `Σᵣ Σᵢ a[r · far + i · stride] · b[q[r] · far + p[i] · stride]`, in f64.
 #[derive(Debug)]
 pub struct PermutedProduct<'a> {
     /// The factor in order.
     pub a: &'a [f32],
     /// The factor that is permuted.
     pub b: &'a [f32],
-    /// Floats between two values of either.
+    /// Floats between two rows of either.
+    pub far: usize,
+    /// q
+    pub rows: &'a [u32],
+    /// Floats between two values of a row.
     pub stride: usize,
     /// p
     pub order: Order<'a>,
@@ -105,34 +115,35 @@ impl Kernel for PermutedProduct<'_> {
 
     #[inline(always)]
     fn run<V: Lanes>(self) -> f64 {
-        let Self { a, b, stride, order: Order { indices, largest, plain } } = self;
-        if indices.is_empty() {
-            return 0.0;
-        }
-        assert!((indices.len() - 1).saturating_mul(stride) < a.len());
-        assert!((largest as usize).saturating_mul(stride) < b.len());
+        let Self { a, b, far, rows, stride, order: Order { indices, largest, plain } } = self;
+        let Some(last) = rows.iter().max().filter(|_| !indices.is_empty()) else { return 0.0 };
+        let reach = |row: usize, index: usize| row.saturating_mul(far).saturating_add(index.saturating_mul(stride));
+        assert!(reach(rows.len() - 1, indices.len() - 1) < a.len());
+        assert!(reach(*last as usize, largest as usize) < b.len());
         // By vectors as far as possible: only neighbours, and indices of 31 bits.
         let whole = indices.len() - indices.len() % V::LANES;
         let vectors = if stride == 1 && i32::try_from(largest).is_ok() { whole } else { 0 };
         // Sums that do not wait for each other.
         let mut sums = [0.0f64; 16];
-        // SAFETY: no place is behind the last ones, which are inside.
-        unsafe {
-            for first in (0..vectors).step_by(V::LANES) {
-                let mut values = [0.0f32; 16];
-                let moved = if plain {
-                    V::load(b.as_ptr().add(first))
-                } else {
-                    V::load_at(b.as_ptr(), indices.as_ptr().add(first))
-                };
-                moved.store(values.as_mut_ptr());
-                for lane in 0..V::LANES {
-                    sums[lane] += f64::from(*a.get_unchecked(first + lane)) * f64::from(values[lane]);
+        for (row, from) in rows.iter().enumerate() {
+            // SAFETY: no place is behind the last ones, which are inside.
+            unsafe {
+                let (a, b) = (a.as_ptr().add(row * far), b.as_ptr().add(*from as usize * far));
+                // The processor does not foresee which row is next.
+                let next = self.b.as_ptr().wrapping_add(rows.get(row + 1).map_or(0, |next| *next as usize * far));
+                for first in (0..vectors).step_by(V::LANES) {
+                    V::prefetch(next.wrapping_add(first));
+                    let mut values = [0.0f32; 16];
+                    let moved = if plain { V::load(b.add(first)) } else { V::load_at(b, indices.as_ptr().add(first)) };
+                    moved.store(values.as_mut_ptr());
+                    for lane in 0..V::LANES {
+                        sums[lane] += f64::from(*a.add(first + lane)) * f64::from(values[lane]);
+                    }
                 }
-            }
-            for at in vectors..indices.len() {
-                let from = *indices.get_unchecked(at) as usize;
-                sums[at % 4] += f64::from(*a.get_unchecked(at * stride)) * f64::from(*b.get_unchecked(from * stride));
+                for at in vectors..indices.len() {
+                    let from = *indices.get_unchecked(at) as usize;
+                    sums[at % 4] += f64::from(*a.add(at * stride)) * f64::from(*b.add(from * stride));
+                }
             }
         }
         sums.iter().sum()

@@ -76,16 +76,31 @@ proptest! {
     }
 
     #[test]
-    fn products_with_a_permuted_row(len in 0..70usize, stride in 1..4usize, plain: bool, seed: u64) {
-        let (a, b) = (normals("a", len * stride), normals("b", len * stride));
-        let random = Permutation::random(len, &Stream::new(seed, "permutation", 0));
-        let permutation = if plain { Permutation::identity(len) } else { random };
-        let pairs = permutation.as_slice().iter().enumerate();
-        let expected: f64 =
-            pairs.map(|(at, from)| f64::from(a[at * stride]) * f64::from(b[*from as usize * stride])).sum();
+    fn products_with_permuted_rows(
+        len in 0..70usize,
+        height in 0..5usize,
+        stride in 1..4usize,
+        gap in 0..3usize,
+        plain: bool,
+        seed: u64,
+    ) {
+        let far = len * stride + gap;
+        let (a, b) = (normals("a", height * far), normals("b", height * far));
+        let permuted = |size: usize, label: &str| {
+            if plain { Permutation::identity(size) } else { Permutation::random(size, &Stream::new(seed, label, 0)) }
+        };
+        let (rows, order) = (permuted(height, "rows"), permuted(len, "order"));
+        let mut expected = 0.0;
+        for (row, from) in rows.as_slice().iter().enumerate() {
+            for (at, index) in order.as_slice().iter().enumerate() {
+                let other = *from as usize * far + *index as usize * stride;
+                expected += f64::from(a[row * far + at * stride]) * f64::from(b[other]);
+            }
+        }
         for isa in Isa::available() {
-            let found = isa.run(PermutedProduct { a: &a, b: &b, stride, order: Order::new(permutation.as_slice()) });
-            prop_assert!((found - expected).abs() <= 1e-12 * len as f64, "{isa:?}: {found} against {expected}");
+            let (rows, order) = (rows.as_slice(), Order::new(order.as_slice()));
+            let found = isa.run(PermutedProduct { a: &a, b: &b, far, rows, stride, order });
+            prop_assert!((found - expected).abs() <= 1e-12 * (height * len) as f64, "{isa:?}: {found} against {expected}");
         }
     }
 }
@@ -102,5 +117,12 @@ fn a_column_beyond_the_end_is_refused() {
 #[test]
 #[should_panic(expected = "assertion failed")]
 fn a_permutation_beyond_the_end_is_refused() {
-    Isa::detect().run(PermutedProduct { a: &[0.0; 2], b: &[0.0; 2], stride: 1, order: Order::new(&[0, 2]) });
+    Isa::detect().run(PermutedProduct {
+        a: &[0.0; 2],
+        b: &[0.0; 2],
+        far: 0,
+        rows: &[0],
+        stride: 1,
+        order: Order::new(&[0, 2]),
+    });
 }

@@ -1,5 +1,6 @@
 //! An upper bound of the objective, whatever the permutations: one assignment problem for each group.
 
+use super::marginals::sums;
 use super::objective::Feature;
 use super::objective::Objective;
 use super::solve::Search;
@@ -29,7 +30,7 @@ pub(super) fn bound(search: &mut Search<'_, '_>) -> Result<f64> {
 /// assignment for such pairs the largest `a` with the largest `b`, and so on; with both sorted, vₖ₊₁ − vₖ = (bₖ₊₁ − bₖ)(aₖ + aₖ₊₁)/2 proves it.
 fn start(gains: &[f32], units: usize) -> Option<Vec<f64>> {
     let isa = Isa::detect();
-    let [mut rows, mut columns] = [0, 1].map(|_| [0, 1, 2].map(|_| vec![0.0f32; units]));
+    let [mut rows, mut columns] = [0, 1].map(|_| sums(units));
     let pivot = gains[0];
     isa.run(Marginals {
         from: gains,
@@ -45,7 +46,7 @@ fn start(gains: &[f32], units: usize) -> Option<Vec<f64>> {
             *value -= mean;
         }
     };
-    // Of vectors without a mean, the products with the gains without theirs are those with the gains, less a mean.
+    // A row that is likely to have some of it. Of vectors without a mean, the products with the gains without theirs are those with the gains, less a mean.
     let spreads = rows[0].iter().zip(&rows[1]).map(|(sum, square)| square - sum * sum / units as f32).enumerate();
     let (widest, _) = spreads.max_by(|a, b| a.1.total_cmp(&b.1)).expect("a group has units");
     let mut b: Vec<f32> = gains[widest * units..].iter().zip(&means).map(|(gain, mean)| gain - mean).collect();

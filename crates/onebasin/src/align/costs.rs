@@ -31,6 +31,8 @@ pub(super) struct Costs<'a> {
     counted: Vec<Vec<Option<Permutation>>>,
     /// Of every patch with two axes, by its index; none if there are no features.
     seen: Arc<[Option<Seen>]>,
+    /// Of each group.
+    errors: Vec<f64>,
     products: Products<'a>,
     /// Of each group, what each of its neighbours contributes to its matrix, beyond the barycentre.
     parts: Vec<Vec<Vec<f32>>>,
@@ -60,12 +62,20 @@ impl<'a> Costs<'a> {
                 Seen { marginals, rounded }
             })
         });
+        let seen: Arc<[Option<Seen>]> = seen.collect();
+        let error = |group| {
+            let views = objective.views(group).iter();
+            let variances = views.filter_map(|view| Some(seen[view.patch].as_ref()?.rounded.variance(view.axis)));
+            variances.sum::<f64>().sqrt()
+        };
+        let errors = groups.clone().map(error).collect();
         let mut costs = Self {
             objective,
             team,
             matrices: groups.clone().map(|group| vec![0.0; objective.size(group).pow(2)]).collect(),
             counted: groups.clone().map(|group| vec![None; objective.neighbours(group).len()]).collect(),
-            seen: seen.collect(),
+            seen,
+            errors,
             products: Products::new(team),
             parts: groups.clone().map(|group| vec![Vec::new(); objective.neighbours(group).len()]).collect(),
             room: Aligned::default(),
@@ -86,6 +96,7 @@ impl<'a> Costs<'a> {
             counted: self.counted.clone(),
             products: Products::new(self.team),
             seen: Arc::clone(&self.seen),
+            errors: self.errors.clone(),
             parts: self.parts.clone(),
             room: Aligned::default(),
             scratch: self.scratch.iter().map(|_| Mutex::default()).collect(),
@@ -164,7 +175,7 @@ impl<'a> Costs<'a> {
                 assert!(self.counted[group][slot].is_none(), "a permutation that was known cannot become unknown");
                 continue;
             };
-            if self.counted[group][slot].as_ref() == Some(new) {
+            if objective.features().is_empty() || self.counted[group][slot].as_ref() == Some(new) {
                 continue;
             }
             let old = self.counted[group][slot].replace(new.clone());
@@ -206,11 +217,9 @@ impl<'a> Costs<'a> {
         });
     }
 
-    /// About how far an entry of a group's matrix may be off: the standard deviation.
+    /// About how far an entry of a group's matrix may be off for rounding: the standard deviation.
     pub(super) fn error(&self, group: usize) -> f64 {
-        let views = self.objective.views(group).iter();
-        let rounded = views.filter_map(|view| Some((&self.seen[view.patch].as_ref()?.rounded, view.axis)));
-        rounded.map(|(rounded, axis)| rounded.variance(axis)).sum::<f64>().sqrt()
+        self.errors[group]
     }
 
     fn add(&mut self, group: usize, factors: &Factors<'_>) {
@@ -238,5 +247,107 @@ impl Change {
         }
         let (added, removed) = changed().map(|(new, old)| (*new, *old)).unzip();
         Self { added, removed, anew: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::align::Feature;
+    use crate::arch::Activation;
+    use crate::arch::Arch;
+    use crate::arch::Mlp;
+    use crate::arch::Shape;
+    use crate::rng::Stream;
+    use crate::symmetry::Spec;
+    use std::borrow::Cow;
+
+    type Kind = fn(f32, usize) -> f32;
+
+    fn normals(label: &str, len: usize) -> Vec<f32> {
+        let mut values = vec![0.0; len];
+        Stream::new(7, label, 0).fill_normal(&mut values);
+        values
+    }
+
+    /// What the entry of a matrix is, without any rounding.
+    fn exact(objective: &Objective<'_>, group: usize, [unit, partner]: [usize; 2], all: &[Permutation]) -> f64 {
+        let mut sum = 0.0;
+        for view in objective.views(group) {
+            let Patch { base, rest, .. } = &objective.spec().patches()[view.patch];
+            for feature in objective.features() {
+                for at in rest {
+                    let product = |other: usize, moved: usize| {
+                        f64::from(feature.fixed[base + at + unit * view.stride + other])
+                            * f64::from(feature.moved[base + at + partner * view.stride + moved])
+                    };
+                    sum += match view.other {
+                        None => product(0, 0),
+                        Some((other, stride)) => {
+                            let pairs = all[other].as_slice().iter().enumerate();
+                            pairs.map(|(unit, moved)| product(unit * stride, *moved as usize * stride)).sum()
+                        }
+                    };
+                }
+            }
+        }
+        sum
+    }
+
+    #[test]
+    fn costs_are_right_but_for_rounding_whatever_the_weights() {
+        let input = Shape { height: 2, width: 2, channels: 1 };
+        let mlp = Mlp { input, classes: 3, hidden: vec![40, 33], activation: Activation::Relu };
+        let arch = Arch::new(mlp).unwrap();
+        let spec = Spec::of(&arch);
+        let len = arch.layout().len();
+        let team = Team::new(3).unwrap();
+        let kinds: [(&str, Kind); 5] = [
+            ("normal", |value, _| value),
+            ("far from zero", |value, _| 100.0 + 0.1 * value),
+            ("with outliers, one of them the first", |value, at| if at % 97 == 4 { 100.0 } else { value }),
+            ("of two values", |value, _| value.signum()),
+            ("nearly of rank one", |value, at| (at % 40) as f32 * (at / 40) as f32 + 0.1 * value),
+        ];
+        for (kind, change) in kinds {
+            let side = |label: &str, scale: f32| -> Cow<'_, [f32]> {
+                normals(label, len).into_iter().enumerate().map(|(at, value)| scale * change(value, at)).collect()
+            };
+            // The second is large on one side and small on the other.
+            let features = vec![
+                Feature { fixed: side("a", 1.0), moved: side("b", 1.0) },
+                Feature { fixed: side("c", 1e4), moved: side("d", 1e-4) },
+            ];
+            let objective = Objective::new(&spec, features, None).unwrap();
+            let mut costs = Costs::new(&objective, &team);
+            for round in 0..6 {
+                // At first all units change, then two of them at a time.
+                let permutations: Vec<Permutation> = [40, 33]
+                    .map(|units| {
+                        let mut indices = Permutation::random(units, &Stream::new(1, "first", 0)).as_slice().to_vec();
+                        indices.swap(0, round);
+                        Permutation::new(indices).unwrap()
+                    })
+                    .into();
+                for group in 0..2 {
+                    costs.update(group, |other| Some(&permutations[other]));
+                    let units = objective.size(group);
+                    let size: f64 = f64::from(costs.matrix(group).iter().fold(0.0f32, |all, own| all.max(own.abs())));
+                    let (mut square, mut largest) = (0.0, 0.0);
+                    for unit in 0..units {
+                        for partner in 0..units {
+                            let found = f64::from(costs.matrix(group)[unit * units + partner]);
+                            let off = (found - exact(&objective, group, [unit, partner], &permutations)).abs();
+                            square += off * off / (units * units) as f64;
+                            largest = f64::max(largest, off);
+                        }
+                    }
+                    let (error, float) = (costs.error(group), 1e-6 * size);
+                    assert!(largest <= 6.0 * error + float, "{kind}: off by {largest}, about {error} expected");
+                    assert!(f64::sqrt(square) <= 1.5 * error + float, "{kind}: off by √{square}, {error} expected");
+                    assert!(error <= 0.01 * size, "{kind}: {error} is not a small part of {size}");
+                }
+            }
+        }
     }
 }

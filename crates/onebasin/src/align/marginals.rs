@@ -51,7 +51,7 @@ fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
         for at in &patch.rest {
             let from = &values[patch.base + at..];
             let pivot = from[0];
-            let [mut rows, mut columns] = sizes.map(|size| [0, 1, 2].map(|_| vec![0.0f32; size]));
+            let [mut rows, mut columns] = sizes.map(sums);
             if near == 1 {
                 let [rows, columns] = [&mut rows, &mut columns].map(|sums| sums.each_mut().map(|sums| &mut sums[..]));
                 isa.run(marginals::Marginals { from, stride: far, pivot, rows, columns });
@@ -65,12 +65,16 @@ fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
                     isa.run(marginals::Marginals { from: &row, stride: row.len(), pivot, rows, columns });
                 }
             }
-            for (axis, [sums, squares, largest]) in [rows, columns].into_iter().enumerate() {
+            for (axis, [sums, squares, high, low]) in [rows, columns].into_iter().enumerate() {
                 let others = sizes[1 - axis] as f64;
                 let means = sums.iter().map(|sum| (f64::from(*sum) / others + f64::from(pivot)) as f32);
                 marginals[axis].means.extend(means);
-                for (reach, (largest, sum)) in reaches[axis].iter_mut().zip(largest.into_iter().zip(&sums)) {
-                    *reach = reach.max(largest + (sum / others as f32).abs());
+                let ends = high.into_iter().zip(low).zip(&sums);
+                for (reach, ((high, low), sum)) in reaches[axis].iter_mut().zip(ends) {
+                    // Both the mean and what is left are rounded.
+                    let mean = sum / others as f32;
+                    let rounding = 2.0 * f32::EPSILON * (mean.abs() + pivot.abs());
+                    *reach = reach.max((high - mean).max(low + mean) + rounding);
                 }
                 for ((norm, sum), square) in norms[axis].iter_mut().zip(sums).zip(squares) {
                     *norm += (f64::from(square) - f64::from(sum).powi(2) / others).max(0.0);
@@ -83,4 +87,9 @@ fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
         }
     }
     marginals
+}
+
+/// Of so many rows or columns, before anything is added.
+pub(super) fn sums(size: usize) -> [Vec<f32>; 4] {
+    [0.0, 0.0, f32::NEG_INFINITY, f32::NEG_INFINITY].map(|nothing| vec![nothing; size])
 }

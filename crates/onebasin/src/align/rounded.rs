@@ -1,8 +1,8 @@
 //! The tensors that two permutations act on, rounded to bytes: what costs are summed from.
 //!
 //! From each value the mean over the units of the other axis is taken, so only that is rounded which tells units apart. Of a unit,
-//! all values have one scale. An entry of the costs is then wrong by one or two hundredths of what entries differ by, at random: where a search ends
-//! differs less for it than for another order of its steps (`docs/math.md`). Whether a step gains is not left to rounded numbers.
+//! all values have one scale. For normal weights an entry of the costs is then off by one or two hundredths of what entries differ
+//! by (`docs/math.md`).
 
 use super::marginals::Marginal;
 use super::marginals::Marginals;
@@ -20,11 +20,11 @@ use std::ops::Range;
 
 /// A patch with two axes, as either of them sees it.
 #[derive(Debug)]
-pub(super) struct Rounded([Seen; 2]);
+pub(super) struct Rounded([Axis; 2]);
 
 /// A patch as the units of one of its axes see it.
 #[derive(Debug)]
-struct Seen {
+struct Axis {
     /// That which stays, and that which moves.
     sides: [Side; 2],
     /// Units of the other axis.
@@ -45,7 +45,7 @@ struct Side {
 
 impl Rounded {
     pub(super) fn new(objective: &Objective<'_>, patch: &Patch, marginals: &Marginals, team: &Team) -> Self {
-        Self([0, 1].map(|axis| Seen::new(objective, patch, axis, marginals.seen(axis), team)))
+        Self([0, 1].map(|axis| Axis::new(objective, patch, axis, marginals.seen(axis), team)))
     }
 
     /// Adds to the matrix of the group on an axis, some times, what the patch contributes in some pairs of units of the other group.
@@ -57,7 +57,7 @@ impl Rounded {
         scratch: &mut Scratch,
         sums: &mut [f32],
     ) {
-        let Seen { sides: [fixed, moved], others, parts } = &self.0[axis];
+        let Axis { sides: [fixed, moved], others, parts } = &self.0[axis];
         let places = [0, 1].map(|side| {
             let places = pairs.iter().map(|pair| pair[side] * *parts as u32);
             places.flat_map(|place| place..place + *parts as u32).collect::<Vec<u32>>()
@@ -78,7 +78,7 @@ impl Rounded {
     pub(super) fn variance(&self, axis: usize) -> f64 {
         let [fixed, moved] = &self.0[axis].sides;
         let of = |rounded: &Side, exact: &Side| {
-            // A rounded number is off by up to half a scale either way, all alike.
+            // A rounded number is off by anything up to half a scale either way.
             let scale = rounded.scales.iter().copied().fold(0.0, f32::max);
             f64::from(scale).powi(2) / 12.0 * exact.norms.iter().copied().fold(0.0, f64::max)
         };
@@ -86,8 +86,14 @@ impl Rounded {
     }
 }
 
-impl Seen {
-    fn new(objective: &Objective<'_>, patch: &Patch, axis: usize, marginals: [&Marginal; 2], team: &Team) -> Self {
+impl Axis {
+    fn new<'o>(
+        objective: &'o Objective<'_>,
+        patch: &Patch,
+        axis: usize,
+        marginals: [&Marginal; 2],
+        team: &Team,
+    ) -> Self {
         let [(group, _), (other, _)] = [patch.axes[axis], patch.axes[1 - axis]];
         let [units, others] = [group, other].map(|group| objective.size(group));
         // A feature may be large on one side and small on the other; in the middle, its errors are as large as those of others.
@@ -100,28 +106,32 @@ impl Seen {
         let weights: Vec<f32> = weights.collect();
         let inverses: Vec<f32> = weights.iter().map(|weight| 1.0 / weight).collect();
         let parts = (objective.features().len() * patch.rest.len()).div_ceil(2);
+        assert!(u32::try_from(others * parts).is_ok(), "a tensor of {others} units of {parts} pairs");
         let [fixed, moved] = marginals;
+        let side = |marginal, weights: &[f32], values: &(dyn Fn(usize) -> &'o [f32] + Sync)| {
+            Side::new(patch, axis, (units, others, parts), marginal, (weights, values), team)
+        };
+        let features = objective.features();
         let sides = [
-            Side::new(objective, patch, axis, fixed, (&weights, |feature| &objective.features()[feature].fixed), team),
-            Side::new(objective, patch, axis, moved, (&inverses, |feature| &objective.features()[feature].moved), team),
+            side(fixed, &weights, &|feature| &features[feature].fixed),
+            side(moved, &inverses, &|feature| &features[feature].moved),
         ];
         Self { sides, others, parts }
     }
 }
 
 impl Side {
+    /// Features are multiplied by their weights.
     fn new<'o>(
-        objective: &Objective<'_>,
         patch: &Patch,
         axis: usize,
+        (units, others, parts): (usize, usize, usize),
         marginal: &Marginal,
-        (weights, values): (&[f32], impl Fn(usize) -> &'o [f32] + Sync),
+        (weights, values): (&[f32], &(dyn Fn(usize) -> &'o [f32] + Sync)),
         team: &Team,
     ) -> Self {
-        let [(group, row), (other, column)] = [patch.axes[axis], patch.axes[1 - axis]];
-        let [units, others] = [group, other].map(|group| objective.size(group));
+        let [(_, row), (_, column)] = [patch.axes[axis], patch.axes[1 - axis]];
         let (features, rest) = (weights.len(), patch.rest.len());
-        let parts = (features * rest).div_ceil(2);
         let (mut reaches, mut norms) = (vec![0.0f32; units], vec![0.0; units]);
         for (feature, weight) in weights.iter().enumerate() {
             let of = feature * units..(feature + 1) * units;

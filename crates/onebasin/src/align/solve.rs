@@ -20,6 +20,8 @@ use std::borrow::Cow;
 const CLEAR: f64 = 1e-5;
 /// And so is one within so many standard deviations of the rounding of costs.
 const SURE: f64 = 6.0;
+/// Sweeps after which no gain is clear: errors that are not independent could make a search go round in circles.
+const TRUSTED: u64 = 10;
 /// Steps of Frank-Wolfe, at most.
 const STEPS: usize = 40;
 /// Frank-Wolfe ends when all that a step can still gain is this part of the objective.
@@ -178,8 +180,8 @@ impl<'a, 'w> Search<'a, 'w> {
                     settled[group] = true;
                 }
                 for (&group, assignment) in batch.iter().zip(self.assign(&costs, &batch, &mut duals)?) {
-                    let new = permutation(assignment);
-                    if gains(&costs, group, &new, &permutations) {
+                    let trusted = sweep < TRUSTED;
+                    if let Some(new) = better(&costs, group, permutation(assignment), &permutations, trusted) {
                         permutations[group] = new;
                         for &other in objective.neighbours(group) {
                             settled[other] = false;
@@ -268,7 +270,7 @@ impl<'a, 'w> Search<'a, 'w> {
         Ok(found)
     }
 
-    /// Solves the problems of all groups, each from column duals that are made of its matrix and their number.
+    /// Solves the problems of all groups, each from column duals that are made of its matrix and the number of its units.
     pub(super) fn assign_from(
         &mut self,
         costs: &Costs<'_>,
@@ -293,23 +295,46 @@ pub(super) fn permutation(assignment: Assignment) -> Permutation {
     Permutation::new(assignment.columns).expect("an assignment is a permutation")
 }
 
-/// Whether a new permutation of a group is truly better, not by rounding only.
-fn gains(costs: &Costs<'_>, group: usize, new: &Permutation, permutations: &[Permutation]) -> bool {
-    let pairs = new.as_slice().iter().zip(permutations[group].as_slice()).enumerate();
-    let changes: Vec<(usize, u32, u32)> =
-        pairs.filter(|(_, (new, old))| new != old).map(|(unit, (new, old))| (unit, *new, *old)).collect();
-    if changes.is_empty() {
-        return false;
+/// The new permutation of a group as far as it is truly better than the present one, not by rounding only; none if it is not at all.
+///
+/// With the others as they are, what is gained is the sum over the cycles in which units exchange their partners, so each is taken or left.
+fn better(
+    costs: &Costs<'_>,
+    group: usize,
+    new: Permutation,
+    permutations: &[Permutation],
+    trusted: bool,
+) -> Option<Permutation> {
+    let (old, own) = (permutations[group].as_slice(), new.as_slice());
+    let (mut gain, mut size, mut count) = (0.0, 0.0, 0.0);
+    for (row, (new, old)) in costs.matrix(group).chunks_exact(old.len()).zip(own.iter().zip(old)) {
+        if new != old {
+            let (new, old) = (f64::from(row[*new as usize]), f64::from(row[*old as usize]));
+            gain += new - old;
+            size += new.abs() + old.abs();
+            count += 1.0;
+        }
     }
-    let (mut gain, mut size) = (0.0, 0.0);
-    for &(unit, new, old) in &changes {
-        let row = &costs.matrix(group)[unit * permutations[group].len()..];
-        let (new, old) = (f64::from(row[new as usize]), f64::from(row[old as usize]));
-        gain += new - old;
-        size += new.abs() + old.abs();
+    let rounding = SURE * costs.error(group) * f64::sqrt(2.0 * count);
+    if trusted && gain > CLEAR * size + rounding {
+        return Some(new);
     }
-    let rounding = SURE * costs.error(group) * (2.0 * changes.len() as f64).sqrt();
-    gain > CLEAR * size + rounding || costs.objective().gain(group, &changes, permutations) > 0.0
+    let holder = permutations[group].inverse();
+    let (mut kept, mut seen) = (old.to_vec(), vec![false; old.len()]);
+    for start in 0..old.len() {
+        let (mut cycle, mut unit) = (Vec::new(), start);
+        while !seen[unit] {
+            seen[unit] = true;
+            cycle.push((unit, own[unit], old[unit]));
+            unit = holder.as_slice()[own[unit] as usize] as usize;
+        }
+        if cycle.len() > 1 && costs.objective().gain(group, &cycle, permutations) > 0.0 {
+            for (unit, new, _) in cycle {
+                kept[unit] = new;
+            }
+        }
+    }
+    (kept != old).then(|| Permutation::new(kept).expect("whole cycles of a permutation"))
 }
 
 /// Sum of the products of two matrices, entry by entry.

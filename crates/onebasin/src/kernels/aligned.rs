@@ -1,28 +1,28 @@
-//! Arrays that begin on a cache line, so that no block of 16 channels straddles two.
+//! Arrays of f32 that begin on a cache line, so that no block of 16 channels straddles two.
 
 use super::lanes::BLOCK;
 use std::ops::Deref;
 use std::ops::DerefMut;
 
-const LINE: usize = 64;
+/// Bytes of a cache line.
+const LINE: usize = BLOCK * size_of::<f32>();
 
-/// An array of zeros to begin with, of values of four bytes, whose first value is the first of a cache line.
+/// An array of zeros to begin with, whose first value is the first of a cache line.
 ///
 /// A `Vec` of this size begins 16 bytes into a line, and then every load of a block is two.
 #[derive(Debug, Default)]
-pub struct Aligned<T = f32> {
+pub struct Aligned {
     /// Longer than the array by what the first line may begin with.
-    values: Vec<T>,
+    values: Vec<f32>,
     len: usize,
 }
 
-impl<T: Copy + Default> Aligned<T> {
+impl Aligned {
     /// `len` zeros.
     ///
     /// Large arrays come from the system as zeros, page by page when they are first touched, by whatever thread does.
     pub fn zeros(len: usize) -> Self {
-        const { assert!(size_of::<T>() * BLOCK == LINE) };
-        Self { values: vec![T::default(); if len == 0 { 0 } else { len + BLOCK - 1 }], len }
+        Self { values: vec![0.0; if len == 0 { 0 } else { len + BLOCK - 1 }], len }
     }
 
     fn start(&self) -> usize {
@@ -30,7 +30,7 @@ impl<T: Copy + Default> Aligned<T> {
     }
 }
 
-impl<T: Copy + Default> Clone for Aligned<T> {
+impl Clone for Aligned {
     fn clone(&self) -> Self {
         let mut clone = Self::zeros(self.len);
         clone.copy_from_slice(self);
@@ -38,17 +38,17 @@ impl<T: Copy + Default> Clone for Aligned<T> {
     }
 }
 
-impl<T: Copy + Default> Deref for Aligned<T> {
-    type Target = [T];
+impl Deref for Aligned {
+    type Target = [f32];
     #[inline]
-    fn deref(&self) -> &[T] {
+    fn deref(&self) -> &[f32] {
         &self.values[self.start()..][..self.len]
     }
 }
 
-impl<T: Copy + Default> DerefMut for Aligned<T> {
+impl DerefMut for Aligned {
     #[inline]
-    fn deref_mut(&mut self) -> &mut [T] {
+    fn deref_mut(&mut self) -> &mut [f32] {
         let start = self.start();
         &mut self.values[start..][..self.len]
     }

@@ -1,7 +1,8 @@
-//! Products of matrices that were rounded to bytes: four times as many multiplications in an instruction as with f32.
+//! Products of matrices that were rounded to bytes: with the instructions for it (AVX-512 VNNI) four times as many multiplications in one as
+//! with f32, with those of AVX2 as many.
 //!
-//! Each row of a matrix has a scale, and its values are integers of at most [`LARGEST`] times that. They lie in halves: two bytes of each of
-//! sixteen rows, then the next two.
+//! Each row of a matrix has a scale, and its values are integers of at most [`LARGEST`] times that. They lie in halves: two bytes of each
+//! of sixteen rows, then the next two.
 
 use super::geometry::blocks;
 use super::geometry::depth;
@@ -38,7 +39,7 @@ pub struct Source<'a> {
     pub gains: &'a [f32],
 }
 
-/// A matrix whose values are to be rounded: they are at `sources`, `row` and `column` floats from those before.
+/// Where the values of a matrix are that are to be rounded.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix {
     /// Number of rows, and floats between two.
@@ -258,7 +259,7 @@ pub struct Products<'a> {
 }
 
 /// Memory that is kept from one product to the next.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Scratch {
     first: Vec<Line>,
     /// For each row of the first, 128 times the sum of its bytes, negated.
@@ -341,7 +342,8 @@ impl Kernel for Products<'_> {
     }
 }
 
-/// Writes halves of a block one behind the other, two in a lane; without a sign, or with the sums that make up for the other's having none.
+/// Writes halves of a block one behind the other, two in a lane; those of the second matrix without a sign, those of the first with the sums that
+/// are too much for it.
 struct Collect<'a, const WITHOUT_SIGN: bool> {
     halves: &'a [u16],
     places: &'a [u32],
@@ -358,7 +360,7 @@ impl<const WITHOUT_SIGN: bool> Kernel for Collect<'_, WITHOUT_SIGN> {
         for part in (0..BLOCK).step_by(V::LANES) {
             // SAFETY: whoever made this promised that the places are inside of the block, and `to` has a lane for two each.
             unsafe {
-                let ones = V::splat(f32::from_bits(0x8080_8080));
+                let factor = V::splat(f32::from_bits(0x8080_8080));
                 let mut sums = V::splat(0.0);
                 let nothing = [0u16; BLOCK];
                 let half = |place: u32| self.halves.as_ptr().add(place as usize * BLOCK + part);
@@ -368,9 +370,9 @@ impl<const WITHOUT_SIGN: bool> Kernel for Collect<'_, WITHOUT_SIGN> {
                     if WITHOUT_SIGN {
                         lanes = lanes.without_sign();
                     } else if at_once {
-                        sums = sums.add_products::<true>(ones, lanes);
+                        sums = sums.add_products::<true>(factor, lanes);
                     } else {
-                        sums = sums.add_products::<false>(ones, lanes);
+                        sums = sums.add_products::<false>(factor, lanes);
                     }
                     lanes.store(to.0.as_mut_ptr().add(part).cast());
                 }
@@ -401,7 +403,7 @@ impl Tiles<'_> {
     #[inline(always)]
     fn run<V: Lanes, const C: usize, const N: usize>(mut self) {
         for row in (0..self.scales[0].len()).step_by(C) {
-            // SAFETY: the tiles are of lines that there are.
+            // SAFETY: the tiles are of lines that there are, this is compiled for the same instruction set, and the machine was asked for the rest.
             unsafe {
                 if V::adds_products_at_once() {
                     V::call(Tile::<C, N, true> { tiles: &mut self, row });
@@ -451,8 +453,8 @@ impl<const C: usize, const N: usize, const AT_ONCE: bool> Kernel for Tile<'_, '_
                         sum[c][n] = sum[c][n].add_products::<AT_ONCE>(factor[n], bytes);
                     }
                 });
-                from = from.add(BLOCK);
-                at = at.map(|at| at.add(BLOCK));
+                from = from.wrapping_add(BLOCK);
+                at = at.map(|at| at.wrapping_add(BLOCK));
             }
             let whole = rows.len() - row >= C && columns.len() >= N * V::LANES;
             assert!(!whole || (row + C - 1) * stride + N * V::LANES <= sums.len());

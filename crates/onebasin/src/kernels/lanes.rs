@@ -7,7 +7,7 @@ use std::arch::x86_64 as x86;
 /// Channels per block of every activation and packed weight: all lane counts divide it.
 pub const BLOCK: usize = 16;
 
-/// A vector of `LANES` f32 values.
+/// A vector of `LANES` f32 values, or of as many integers or groups of bytes where a method says so.
 ///
 /// Only this room has types that implement it, and only [`super::Isa::run`] chooses among them.
 ///

@@ -4,8 +4,12 @@ use super::isa::Kernel;
 use super::lanes::BLOCK;
 use super::lanes::Lanes;
 
-/// What is known of a row or a column: the sum of its values, that of their squares, and the largest magnitude among them.
-pub type Sums<'a> = [&'a mut [f32]; 3];
+/// Rows that are summed together, so that those of the columns are read and written for all of them at once.
+const ROWS: usize = 4;
+
+/// What is known of a row or a column: the sum of its values, that of their squares, the largest of them, and the largest of their negatives. With
+/// a NaN among them the sums are NaN, and the largest may be anything.
+pub type Sums<'a> = [&'a mut [f32]; 4];
 
 /// Sums over each row and over each column of a matrix, less a pivot.
 ///
@@ -29,51 +33,99 @@ impl Kernel for Marginals<'_> {
 
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let Self { from, stride, pivot, rows, columns: [sums, squares, largest] } = self;
-        let (height, width) = (rows[0].len(), sums.len());
-        assert!(squares.len() == width && largest.len() == width && width > 0);
+        let Self { from, stride, pivot, mut rows, columns } = self;
+        let (height, width) = (rows[0].len(), columns[0].len());
+        assert!(width > 0 && columns.iter().all(|column| column.len() == width));
         assert!(rows.iter().all(|row| row.len() == height));
-        let whole = width - width % V::LANES;
-        for row in 0..height {
-            let values = &from[row * stride..][..width];
-            // SAFETY: all parts are inside `values`, `sums`, `squares` and `largest`, which are equally long.
-            let (mut sum, mut square, mut reach) = unsafe {
-                let centre = V::splat(pivot);
-                let [mut all, mut all_squares, mut farthest] = [V::splat(0.0); 3];
-                for column in (0..whole).step_by(V::LANES) {
-                    let value = V::load(values.as_ptr().add(column)).sub(centre);
-                    let magnitude = value.max(V::splat(0.0).sub(value));
-                    all = all.add(value);
-                    all_squares = value.mul_add(value, all_squares);
-                    farthest = farthest.max(magnitude);
-                    let (to, to_squares) = (sums.as_mut_ptr().add(column), squares.as_mut_ptr().add(column));
-                    let to_largest = largest.as_mut_ptr().add(column);
-                    V::load(to).add(value).store(to);
-                    value.mul_add(value, V::load(to_squares)).store(to_squares);
-                    magnitude.max(V::load(to_largest)).store(to_largest);
+        assert!(height == 0 || (height - 1).saturating_mul(stride).saturating_add(width) <= from.len());
+        let columns = columns.map(<[f32]>::as_mut_ptr);
+        let mut row = 0;
+        while row < height {
+            // SAFETY: so many rows are inside of `from`, and `width` values of each of the columns.
+            unsafe {
+                let from = from.as_ptr().add(row * stride);
+                if height - row >= ROWS {
+                    sums::<V, ROWS>(from, stride, pivot, (columns, width), &mut rows, row);
+                    row += ROWS;
+                } else {
+                    sums::<V, 1>(from, stride, pivot, (columns, width), &mut rows, row);
+                    row += 1;
                 }
-                let mut lanes = [0.0f32; BLOCK];
-                farthest.store(lanes.as_mut_ptr());
-                // Halves with halves, which the compiler does side by side.
-                for half in [8, 4, 2, 1] {
-                    for lane in 0..half {
-                        lanes[lane] = if lanes[lane] > lanes[lane + half] { lanes[lane] } else { lanes[lane + half] };
-                    }
-                }
-                (all.sum(), all_squares.sum(), lanes[0])
-            };
-            for column in whole..width {
-                let value = values[column] - pivot;
-                sum += value;
-                square += value * value;
-                reach = f32::max(reach, value.abs());
-                sums[column] += value;
-                squares[column] += value * value;
-                largest[column] = largest[column].max(value.abs());
             }
-            (rows[0][row], rows[1][row], rows[2][row]) = (sum, square, reach);
         }
     }
+}
+
+/// The sums of `R` rows, which are also added to those of the columns.
+///
+/// # Safety
+/// There are so many rows and columns.
+#[inline(always)]
+unsafe fn sums<V: Lanes, const R: usize>(
+    from: *const f32,
+    stride: usize,
+    pivot: f32,
+    ([sums, squares, largest, least], width): ([*mut f32; 4], usize),
+    rows: &mut Sums<'_>,
+    first: usize,
+) {
+    let whole = width - width % V::LANES;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (centre, zero) = (V::splat(pivot), V::splat(0.0));
+        let [mut row_sums, mut row_squares] = [[zero; R]; 2];
+        let [mut row_largest, mut row_least] = [[V::splat(f32::NEG_INFINITY); R]; 2];
+        for column in (0..whole).step_by(V::LANES) {
+            let [mut sum, mut square] = [V::load(sums.add(column)), V::load(squares.add(column))];
+            let [mut high, mut low] = [V::load(largest.add(column)), V::load(least.add(column))];
+            for row in 0..R {
+                let value = V::load(from.add(row * stride + column)).sub(centre);
+                let negative = zero.sub(value);
+                row_sums[row] = row_sums[row].add(value);
+                row_squares[row] = value.mul_add(value, row_squares[row]);
+                row_largest[row] = row_largest[row].max(value);
+                row_least[row] = row_least[row].max(negative);
+                sum = sum.add(value);
+                square = value.mul_add(value, square);
+                high = high.max(value);
+                low = low.max(negative);
+            }
+            sum.store(sums.add(column));
+            square.store(squares.add(column));
+            high.store(largest.add(column));
+            low.store(least.add(column));
+        }
+        for row in 0..R {
+            let (mut sum, mut square) = (row_sums[row].sum(), row_squares[row].sum());
+            let (mut high, mut low) = (largest_of(row_largest[row]), largest_of(row_least[row]));
+            for column in whole..width {
+                let value = *from.add(row * stride + column) - pivot;
+                sum += value;
+                square += value * value;
+                (high, low) = (high.max(value), low.max(-value));
+                *sums.add(column) += value;
+                *squares.add(column) += value * value;
+                *largest.add(column) = (*largest.add(column)).max(value);
+                *least.add(column) = (*least.add(column)).max(-value);
+            }
+            rows.iter_mut().zip([sum, square, high, low]).for_each(|(all, own)| all[first + row] = own);
+        }
+    }
+}
+
+/// The largest lane.
+#[inline(always)]
+unsafe fn largest_of<V: Lanes>(values: V) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; BLOCK];
+    // SAFETY: a vector has sixteen lanes at most.
+    unsafe { values.store(lanes.as_mut_ptr()) };
+    // Halves with halves, which the compiler does side by side.
+    for half in [8, 4, 2, 1] {
+        for lane in 0..half {
+            lanes[lane] = if lanes[lane] > lanes[lane + half] { lanes[lane] } else { lanes[lane + half] };
+        }
+    }
+    lanes[0]
 }
 
 /// An order in which values are read again and again: what is asked of it each time is found out once.
@@ -128,9 +180,10 @@ impl Kernel for PermutedProduct<'_> {
         for (row, from) in rows.iter().enumerate() {
             // SAFETY: no place is behind the last ones, which are inside.
             unsafe {
-                let (a, b) = (a.as_ptr().add(row * far), b.as_ptr().add(*from as usize * far));
                 // The processor does not foresee which row is next.
-                let next = self.b.as_ptr().wrapping_add(rows.get(row + 1).map_or(0, |next| *next as usize * far));
+                let next = rows.get(row + 1).unwrap_or(from);
+                let next = b.as_ptr().wrapping_add(*next as usize * far);
+                let (a, b) = (a.as_ptr().add(row * far), b.as_ptr().add(*from as usize * far));
                 for first in (0..vectors).step_by(V::LANES) {
                     V::prefetch(next.wrapping_add(first));
                     let mut values = [0.0f32; 16];

@@ -1,4 +1,4 @@
-//! Everything that runs on vectors of f32, and the only room with `unsafe`: slices in, slices out.
+//! Everything that runs on vectors, and the only room with `unsafe`: slices in, slices out.
 //!
 //! A kernel is a struct of its arguments; [`Isa::run`] compiles and runs it for an instruction set.
 

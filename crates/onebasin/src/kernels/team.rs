@@ -21,8 +21,8 @@ use std::thread::JoinHandle;
 
 /// Looks before a waiting thread offers its core to others: some tens of microseconds.
 const EAGER_LOOKS: u32 = 2_000;
-/// Looks before a helper goes to sleep; each of the later ones is a system call, so a few milliseconds: less often than an assignment on
-/// one core lasts, after which all are wanted again.
+/// Looks before a helper goes to sleep; each of the later ones is a system call, so a few milliseconds: longer than most assignments take on
+/// one core, after which all are wanted again.
 const LOOKS: u32 = EAGER_LOOKS + 5_000;
 
 /// A fixed number of threads, the caller's included.

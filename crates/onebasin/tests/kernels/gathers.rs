@@ -1,4 +1,4 @@
-//! Columns gathered from anywhere, sums of rows and columns, and products with a permuted row.
+//! Columns gathered from anywhere, sums of rows and columns, and products with vectors and permuted rows.
 
 use crate::plain::close;
 use crate::plain::normals;
@@ -9,6 +9,8 @@ use onebasin::kernels::lanes::BLOCK;
 use onebasin::kernels::marginals::Marginals;
 use onebasin::kernels::marginals::Order;
 use onebasin::kernels::marginals::PermutedProduct;
+use onebasin::kernels::vectors::TimesColumn;
+use onebasin::kernels::vectors::TimesRow;
 use onebasin::rng::Stream;
 use onebasin::symmetry::Permutation;
 use proptest::prelude::*;
@@ -56,11 +58,11 @@ proptest! {
             [1, 2].map(|power| (0..count).map(|one| (0..others).map(|other| entry(one, other).powi(power)).sum()).collect())
         };
         let largest = |count: usize, others: usize, entry: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
-            (0..count).map(|one| (0..others).map(|other| entry(one, other).abs()).fold(0.0, f64::max)).collect()
+            (0..count).map(|one| (0..others).map(|other| entry(one, other)).fold(f64::MIN, f64::max)).collect()
         };
         for isa in Isa::available() {
-            let mut rows = [0, 1, 2].map(|_| vec![f32::NAN; height]);
-            let mut columns = [0, 1, 2].map(|_| vec![0.0; width]);
+            let mut rows = [0, 1, 2, 3].map(|_| vec![f32::NAN; height]);
+            let mut columns = [0.0, 0.0, f32::NEG_INFINITY, f32::NEG_INFINITY].map(|nothing| vec![nothing; width]);
             let (row_parts, column_parts) =
                 (rows.each_mut().map(|sums| &mut sums[..]), columns.each_mut().map(|sums| &mut sums[..]));
             isa.run(Marginals { from: &from, stride, pivot, rows: row_parts, columns: column_parts });
@@ -70,8 +72,29 @@ proptest! {
             for (found, expected) in columns.iter().zip(sums(width, height, &|column, row| entry(row, column))) {
                 close(found, &expected, 20.0 * height as f64, 1e-6)?;
             }
-            close(&rows[2], &largest(height, width, &entry), 1.0, 1e-6)?;
-            close(&columns[2], &largest(width, height, &|column, row| entry(row, column)), 1.0, 1e-6)?;
+            for (which, sign) in [(2, 1.0), (3, -1.0)] {
+                let signed = |row, column| sign * entry(row, column);
+                close(&rows[which], &largest(height, width, &signed), 1.0, 1e-6)?;
+                close(&columns[which], &largest(width, height, &|column, row| signed(row, column)), 1.0, 1e-6)?;
+            }
+        }
+    }
+
+    #[test]
+    fn products_of_a_matrix_with_vectors(height in 0..20usize, width in 1..150usize) {
+        let (matrix, row, column) = (normals("matrix", height * width), normals("row", height), normals("column", width));
+        let entry = |one: usize, other: usize| f64::from(matrix[one * width + other]);
+        let times_column: Vec<f64> = (0..height)
+            .map(|one| (0..width).map(|other| entry(one, other) * f64::from(column[other])).sum())
+            .collect();
+        let times_row: Vec<f64> =
+            (0..width).map(|other| (0..height).map(|one| entry(one, other) * f64::from(row[one])).sum()).collect();
+        for isa in Isa::available() {
+            let (mut rows, mut columns) = (vec![f32::NAN; height], vec![f32::NAN; width]);
+            isa.run(TimesColumn { matrix: &matrix, columns: &column, rows: &mut rows });
+            close(&rows, &times_column, 10.0 * width as f64, 1e-6)?;
+            isa.run(TimesRow { matrix: &matrix, rows: &row, columns: &mut columns });
+            close(&columns, &times_row, 10.0 * (1 + height) as f64, 1e-6)?;
         }
     }
 

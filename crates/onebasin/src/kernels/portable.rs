@@ -107,11 +107,16 @@ unsafe impl Lanes for Portable {
     unsafe fn prefetch(_: *const f32) {}
     #[inline(always)]
     unsafe fn add_products<const AT_ONCE: bool>(self, a: Self, b: Self) -> Self {
-        Self(std::array::from_fn(|lane| {
-            let [a, b] = [a, b].map(|lanes| lanes.0[lane].to_bits().to_le_bytes());
-            let products = a.into_iter().zip(b).map(|(a, b)| i32::from(a) * i32::from(b as i8));
-            f32::from_bits((self.0[lane].to_bits() as i32).wrapping_add(products.sum()) as u32)
-        }))
+        let [a, b] = [a, b].map(|lanes| lanes.0.map(f32::to_bits));
+        let mut sums = self.0.map(|lane| lane.to_bits() as i32);
+        // Byte after byte of all lanes, which the compiler does side by side.
+        for byte in 0..4 {
+            for lane in 0..4 {
+                let (a, b) = (a[lane] >> (8 * byte) & 0xff, (b[lane] << (24 - 8 * byte)) as i32 >> 24);
+                sums[lane] = sums[lane].wrapping_add(a as i32 * b);
+            }
+        }
+        Self(sums.map(|sum| f32::from_bits(sum as u32)))
     }
     #[inline(always)]
     unsafe fn without_sign(self) -> Self {

@@ -30,14 +30,6 @@ impl Aligned {
     }
 }
 
-impl Clone for Aligned {
-    fn clone(&self) -> Self {
-        let mut clone = Self::zeros(self.len);
-        clone.copy_from_slice(self);
-        clone
-    }
-}
-
 impl Deref for Aligned {
     type Target = [f32];
     #[inline]
@@ -51,5 +43,22 @@ impl DerefMut for Aligned {
     fn deref_mut(&mut self) -> &mut [f32] {
         let start = self.start();
         &mut self.values[start..][..self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_of_any_length_begin_on_a_line() {
+        for len in [0, 1, 16, 1000, 1 << 20] {
+            let mut values = Aligned::zeros(len);
+            assert_eq!(values.len(), len);
+            assert!(values.iter().all(|value| *value == 0.0));
+            assert!(len == 0 || values.as_ptr().addr().is_multiple_of(LINE), "{len} values");
+            values.fill(1.0);
+            assert_eq!(values.iter().sum::<f32>(), len as f32);
+        }
     }
 }

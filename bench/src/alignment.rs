@@ -9,16 +9,13 @@
 use crate::Case;
 use crate::networks::preset;
 use onebasin::align;
-use onebasin::align::Settings;
-use onebasin::align::Solver;
-use onebasin::arch::Arch;
-use onebasin::arch::Preset;
-use onebasin::arch::ResNet;
-use onebasin::arch::Role;
-use onebasin::kernels::Team;
+use onebasin::align::{Settings, Solver};
+use onebasin::arch::{Arch, Preset, ResNet, Role};
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
+use onebasin::progress::Monitor;
 use onebasin::symmetry::Spec;
+use onebasin_kernels::ThreadPool;
 use std::error::Error;
 use std::hint::black_box;
 
@@ -28,18 +25,18 @@ const STD_SPREAD: f32 = 0.3;
 /// The whole way from two posteriors to permutations, objective and bound.
 pub(crate) fn case(network: &str, solver: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
     let solver = match solver {
-        "descent" => Solver::Descent,
-        "forward" => Solver::Forward,
+        "descent" => Solver::CoordinateDescent,
+        "forward" => Solver::Greedy,
         "best" => Solver::Best,
         _ => return Err(format!("there is no solver `{solver}`").into()),
     };
     let arch = Arch::new(widened(network)?)?;
     let spec = Spec::of(&arch);
     let (fixed, moved) = (posterior(&arch, 1)?, posterior(&arch, 2)?);
-    let team = Team::new(threads)?;
+    let pool = ThreadPool::new(threads)?;
     let call = move || {
         let settings = Settings { solver, ..Settings::default() };
-        black_box(align::pair(&spec, &fixed, &moved, settings, &team, &mut |_| ())?);
+        let _ = black_box(align::pair(&spec, &fixed, &moved, settings, &pool, &mut Monitor::silent())?);
         Ok(())
     };
     Ok(Case { flop: None, call: Box::new(call) })

@@ -1,9 +1,8 @@
 //! Linear assignments: reads the matrix that the rows of one size and kind share, solves it, and writes the optimum.
 
 use crate::Case;
-use onebasin::assign::Assigner;
-use onebasin::assign::Goal;
-use onebasin::kernels::Isa;
+use onebasin::assign::{Assigner, Goal};
+use onebasin_kernels::Isa;
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -29,7 +28,7 @@ pub(crate) fn case(kind: &str, n: &str, which: &str) -> Result<Case, Box<dyn Err
     }
     std::fs::write(folder.join(format!("{kind}-{n}-{which}.optimum")), solution.value.to_string())?;
     let call = Box::new(move || {
-        assigner.solve(Goal::Minimise, &costs, rows, start.as_deref())?;
+        let _ = assigner.solve(Goal::Minimise, &costs, rows, start.as_deref())?;
         Ok(())
     });
     Ok(Case { flop: None, call })

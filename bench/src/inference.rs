@@ -2,42 +2,24 @@
 
 use crate::Case;
 use crate::networks::preset;
-use onebasin::arch::Arch;
-use onebasin::arch::Mlp;
-use onebasin::arch::Preset;
+use onebasin::arch::{Arch, Mlp, Preset};
 use onebasin::data;
-use onebasin::data::Dataset;
-use onebasin::data::Examples;
-use onebasin::data::Scaling;
-use onebasin::data::Split;
-use onebasin::data::Standardisation;
-use onebasin::infer::Hmc;
-use onebasin::infer::HmcConfig;
-use onebasin::infer::Inference;
-use onebasin::infer::Optimise;
-use onebasin::infer::Optimiser;
-use onebasin::infer::Prior;
-use onebasin::infer::Problem;
-use onebasin::infer::Schedule;
-use onebasin::infer::Vi;
-use onebasin::infer::ViConfig;
-use onebasin::kernels::Team;
-use onebasin::measure::BarrierSettings;
-use onebasin::measure::Curves;
+use onebasin::data::{Dataset, Examples, Scaling, Split, Standardisation};
+use onebasin::infer::{Hmc, HmcConfig, Inference, Optimise, Optimiser, Prior, Problem, Schedule, Vi, ViConfig};
+use onebasin::measure::{BarrierSettings, Curves};
 use onebasin::net::Likelihood;
 use onebasin::params::Params;
 use onebasin::path::Geodesic;
-use onebasin::posterior::Gaussian;
-use onebasin::posterior::Posterior;
-use onebasin::posterior::Predictor;
+use onebasin::posterior::{Gaussian, Posterior, Predictor};
+use onebasin::progress::Monitor;
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
+use onebasin_kernels::ThreadPool;
 use rand_chacha::rand_core::Rng;
 use std::error::Error;
 use std::hint::black_box;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 const SAMPLES: usize = 128;
 
@@ -54,9 +36,9 @@ pub(crate) fn vi(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> 
 /// One step of each of two trainings, side by side on a thread each.
 pub(crate) fn vi_two(network: &str) -> Result<Case, Box<dyn Error>> {
     let trainings = [Training::new(network, 0, 1)?, Training::new(network, 1, 1)?].map(Mutex::new);
-    let team = Team::new(2)?;
+    let pool = ThreadPool::new(2)?;
     let call = move || {
-        team.for_each(2, |index| trainings[index].lock().expect("no training panicked").step());
+        pool.for_each(2, |index| trainings[index].lock().expect("no training panicked").step());
         Ok(())
     };
     Ok(Case { flop: None, call: Box::new(call) })
@@ -75,7 +57,7 @@ impl Training {
                 epochs: 1e6,
                 batch,
                 optimiser: Optimiser::Adam,
-                rate: 1e-3,
+                learning_rate: 1e-3,
                 momentum: 0.0,
                 schedule: Schedule::Constant,
                 warmup: 0.0,
@@ -83,7 +65,7 @@ impl Training {
             std: 0.01,
             samples: 1,
         };
-        Ok(Self { vi: Vi::new(&config, &problem(preset, Split::Train, 0.01)?, seed, threads)? })
+        Ok(Self { vi: Vi::new(&config, &problem(preset, Split::Train, 0.01)?, seed, &pool(threads)?)? })
     }
 
     fn step(&mut self) {
@@ -100,10 +82,9 @@ pub(crate) fn predictive(network: &str, threads: usize) -> Result<Case, Box<dyn 
     let layout = problem.arch.layout();
     let std = Params::from_values(layout, vec![0.01; layout.len()])?;
     let posterior = Posterior::Gaussian(Gaussian::new(problem.arch.initialise(0), std)?);
-    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, threads)?;
+    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, &pool(threads)?)?;
     let call = move || {
-        let mut go_on = |_, _| ControlFlow::Continue(());
-        black_box(predictor.mean(&posterior, &problem.training, SAMPLES, 0, &mut go_on)?);
+        black_box(predictor.mean(&posterior, &problem.training, SAMPLES, 0, &mut Monitor::silent())?);
         Ok(())
     };
     Ok(Case { flop: None, call: Box::new(call) })
@@ -113,14 +94,14 @@ pub(crate) fn predictive(network: &str, threads: usize) -> Result<Case, Box<dyn 
 pub(crate) fn barrier(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
     let problem = problem(preset(network)?, Split::Test, 0.01)?;
     let layout = problem.arch.layout();
-    let end = |seed| Gaussian::new(problem.arch.initialise(seed), Params::from_values(layout, vec![0.01; layout.len()])?);
+    let end =
+        |seed| Gaussian::new(problem.arch.initialise(seed), Params::from_values(layout, vec![0.01; layout.len()])?);
     let (from, to) = (end(0)?, end(1)?);
-    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, threads)?;
+    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, &pool(threads)?)?;
     let settings = BarrierSettings { points: 3, samples: 16, replicates: 200, seed: 0 };
     let call = move || {
-        let mut go_on = |_, _| ControlFlow::Continue(());
         let path = Geodesic::new(&from, &to)?;
-        black_box(Curves::along(&path, &mut predictor, &problem.training, None, settings, &mut go_on)?);
+        black_box(Curves::along(&path, &mut predictor, &problem.training, None, settings, &mut Monitor::silent())?);
         Ok(())
     };
     Ok(Case { flop: None, call: Box::new(call) })
@@ -140,9 +121,9 @@ pub(crate) fn hmc(threads: usize) -> Result<Case, Box<dyn Error>> {
         jitter: 0.0,
         step: Some(1e-4),
         acceptance: 0.8,
-        most_steps: 10,
+        max_leapfrog_steps: 10,
     };
-    let mut hmc = Hmc::new(config, &problem, 0, threads, None)?;
+    let mut hmc = Hmc::new(config, &problem, 0, &pool(threads)?, None)?;
     let call = move || {
         hmc.step();
         Ok(())

@@ -9,8 +9,7 @@ mod products;
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::io::BufRead;
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::time::Instant;
 
 /// A call to be timed, and how many additions and multiplications it does, if that is known.

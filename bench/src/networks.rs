@@ -1,19 +1,12 @@
 //! The networks and random numbers that are timed; sizes as in `peers/networks.py`.
 
 use crate::Case;
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Mlp;
-use onebasin::arch::Normalisation;
-use onebasin::arch::Op;
-use onebasin::arch::Preset;
-use onebasin::arch::ResNet;
-use onebasin::arch::Shape;
-use onebasin::arch::Shortcut;
-use onebasin::net::Batch;
+use onebasin::arch::{Activation, Arch, Mlp, Normalisation, Op, Preset, ResNet, Shape, Shortcut};
+use onebasin::model::Batch;
 use onebasin::net::Net;
 use onebasin::params::Params;
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
 use std::error::Error;
 use std::hint::black_box;
 
@@ -28,11 +21,11 @@ pub(crate) fn gradient(network: &str, threads: usize) -> Result<Case, Box<dyn Er
     let arch = Arch::new(preset)?;
     let params = arch.initialise(0);
     let mut gradient = Params::zeros(arch.layout());
-    let mut net = Net::new(&arch, threads)?;
+    let mut net = Net::new(&arch, &pool(threads)?)?;
     let images = normal_images(&arch, count);
     let labels: Vec<u32> = (0..10).cycle().take(count).collect();
     let call = Box::new(move || {
-        net.gradient(&params, Batch { images: &images, labels: &labels }, &mut gradient)?;
+        net.gradient(&params, Batch { inputs: &images, labels: &labels }, &mut gradient)?;
         Ok(())
     });
     Ok(Case { flop: Some(gradient_flops(&arch) * count as u64), call })
@@ -42,7 +35,7 @@ pub(crate) fn gradient(network: &str, threads: usize) -> Result<Case, Box<dyn Er
 pub(crate) fn logits(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
     let arch = Arch::new(preset(network)?)?;
     let params = arch.initialise(0);
-    let mut net = Net::new(&arch, threads)?;
+    let mut net = Net::new(&arch, &pool(threads)?)?;
     let images = normal_images(&arch, LOGITS_IMAGES);
     let mut logits = vec![0.0; LOGITS_IMAGES * CLASSES];
     let call = Box::new(move || Ok(net.logits(&params, &images, &mut logits)?));

@@ -48,8 +48,7 @@ fn fastest() -> Result<Loop, Box<dyn Error>> {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::ITERATIONS;
-    use super::SUMS;
+    use super::{ITERATIONS, SUMS};
     use std::arch::x86_64::{_mm256_fmadd_ps, _mm256_set1_ps, _mm512_fmadd_ps, _mm512_set1_ps};
     use std::hint::black_box;
 

@@ -1,27 +1,17 @@
 //! Matrix products by each library that this program links: a large square one, and those of the MLP's layers.
 
 use crate::Case;
-use faer::Accum;
-use faer::MatMut;
-use faer::MatRef;
-use faer::Par;
+use faer::{Accum, MatMut, MatRef, Par};
 use gemm::Parallelism;
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Mlp;
-use onebasin::arch::Shape;
-use onebasin::kernels::Aligned;
-use onebasin::kernels::Isa;
-use onebasin::kernels::convolve::Convolve;
-use onebasin::kernels::geometry::Geometry;
-use onebasin::kernels::geometry::Plane;
-use onebasin::kernels::geometry::TILE;
-use onebasin::kernels::geometry::blocks;
-use onebasin::kernels::outer::WeightGradient;
-use onebasin::kernels::pack;
+use onebasin::arch::{Activation, Arch, Mlp, Shape};
 use onebasin::net::Net;
 use onebasin::params::Params;
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
+use onebasin_kernels::convolve::Convolve;
+use onebasin_kernels::geometry::{Geometry, Plane, TILE, blocks};
+use onebasin_kernels::outer::WeightGradient;
+use onebasin_kernels::{Aligned, Isa, pack};
 use std::error::Error;
 
 const IMAGES: usize = 500;
@@ -108,7 +98,7 @@ fn linear_model(product: Product, threads: usize) -> Result<Call, Box<dyn Error>
     let params = arch.initialise(0);
     let (mut a, mut c) = (vec![0.0; rows * depth], vec![0.0; rows * columns]);
     Stream::new(0, "a", 0).fill_normal(&mut a);
-    let mut net = Net::new(&arch, threads)?;
+    let mut net = Net::new(&arch, &pool(threads)?)?;
     net.logits(&params, &a, &mut c)?;
     product.check(&a, Params::view(&params, "head.weight")?, &c)?;
     Ok(Box::new(move || Ok(net.logits(&params, &a, &mut c)?)))

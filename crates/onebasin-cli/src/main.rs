@@ -1,12 +1,13 @@
-//! The command line of onebasin: arguments become settings, one command runs, its status is returned.
+//! The command line of onebasin: one command runs, mostly a stage of the library, and its status is returned.
 
 #![forbid(unsafe_code)]
 
 mod args;
 mod commands;
 mod download;
+mod host;
+mod options;
 mod printer;
-mod tensorboard;
 
 use args::Args;
 use clap::Parser;
@@ -14,7 +15,7 @@ use printer::Printer;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let settings = Args::parse().resolve();
+    let args = Args::try_parse().unwrap_or_else(|error| args::exit(error));
     let printer = Printer::new();
-    commands::run(&settings, &printer).unwrap_or_else(|error| printer.error(&error)).into()
+    args.command.run(&printer).unwrap_or_else(|error| printer.error(&error)).into()
 }

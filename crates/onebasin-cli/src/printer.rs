@@ -1,11 +1,8 @@
-//! The only place that prints: data to standard output, talk to standard error.
+//! The only place that prints: data to standard output, messages to standard error.
 
-use indicatif::MultiProgress;
-use indicatif::ProgressBar;
-use indicatif::ProgressStyle;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io;
-use std::io::IsTerminal;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -35,28 +32,25 @@ impl From<ExitStatus> for ExitCode {
 }
 
 /// Writes on behalf of the commands.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Printer {
-    stdout: io::Stdout,
-    stderr: io::Stderr,
-    /// All that are shown at a time.
+    /// All bars that are shown at a time.
     bars: MultiProgress,
-    /// Whether nothing is said.
+    /// Whether messages are suppressed.
     silent: bool,
-    /// Of a part of a command: what is said is said of it, and its data are not printed.
+    /// Name of the part of a command that it prints for: messages begin with it, and data are not printed.
     part: Option<String>,
 }
 
 impl Printer {
     /// On the standard output and the standard error of this process.
     pub(crate) fn new() -> Self {
-        let (stdout, stderr, bars) = (io::stdout(), io::stderr(), MultiProgress::new());
-        Self { stdout, stderr, bars, silent: false, part: None }
+        Self { bars: MultiProgress::new(), silent: false, part: None }
     }
 
     /// For a part of a command that is a command itself, and may run beside others.
     pub(crate) fn part(&self, name: &str) -> Self {
-        Self { bars: self.bars.clone(), silent: self.silent, part: Some(name.to_owned()), ..Self::new() }
+        Self { part: Some(name.to_owned()), ..self.clone() }
     }
 
     /// One that says nothing, for tests.
@@ -70,7 +64,7 @@ impl Printer {
         if self.part.is_some() {
             return Ok(());
         }
-        let mut stdout = self.stdout.lock();
+        let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
     }
@@ -80,14 +74,14 @@ impl Printer {
         if self.silent {
             return;
         }
-        let whose = self.part.as_ref().map_or_else(String::new, |part| format!("{part}: "));
+        let whose = self.whose();
         // If standard error is closed, nobody is left to be told.
-        let _ = self.bars.suspend(|| writeln!(self.stderr.lock(), "{whose}{text}"));
+        let _ = self.bars.suspend(|| writeln!(io::stderr().lock(), "{whose}{text}"));
     }
 
     /// A bar that shows how many of `total` bytes there are, beginning at `done`; nothing is shown but on a terminal.
     pub(crate) fn bar(&self, name: &str, done: u64, total: u64) -> ProgressBar {
-        if self.silent || !self.stderr.is_terminal() {
+        if self.silent || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
         let style =
@@ -97,28 +91,25 @@ impl Printer {
         self.bars.add(bar.with_position(done))
     }
 
-    /// A bar that shows which part of something that may take long is done; nothing is shown but on a terminal.
-    pub(crate) fn steps(&self) -> ProgressBar {
-        if self.silent || !self.stderr.is_terminal() {
+    /// A bar that shows how many of `total` steps are done; if that is 0, because nobody knows the end, a sign that something
+    /// goes on. Nothing is shown but on a terminal.
+    pub(crate) fn steps(&self, total: usize) -> ProgressBar {
+        if self.silent || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
         let style = ProgressStyle::with_template("{bar:24} {percent:>3}% {eta} left | {prefix}{msg}");
-        let bar = self.bars.add(ProgressBar::new(0).with_style(style.expect("the template is right")));
-        if let Some(part) = &self.part {
-            bar.set_prefix(format!("{part}: "));
-        }
+        let bar = match total {
+            0 => ProgressBar::new_spinner(),
+            _ => ProgressBar::new(0).with_style(style.expect("the template is right")).with_prefix(self.whose()),
+        };
+        let bar = self.bars.add(bar);
         bar.enable_steady_tick(Duration::from_millis(200));
         bar
     }
 
-    /// A sign that something goes on, whose end nobody knows; nothing is shown but on a terminal.
-    pub(crate) fn spinner(&self) -> ProgressBar {
-        if self.silent || !self.stderr.is_terminal() {
-            return ProgressBar::hidden();
-        }
-        let spinner = self.bars.add(ProgressBar::new_spinner());
-        spinner.enable_steady_tick(Duration::from_millis(200));
-        spinner
+    /// What messages begin with.
+    fn whose(&self) -> String {
+        self.part.as_ref().map_or_else(String::new, |part| format!("{part}: "))
     }
 
     /// Says what went wrong, in the form of clap's own errors; returns the status to exit with.
@@ -130,12 +121,19 @@ impl Printer {
         if broken_pipe {
             return ExitStatus::Success;
         }
-        let mut text = format!("error: {error:#}\n");
+        // Errors of the library tell their causes themselves.
+        let mut text = format!("error: {error}");
+        for cause in error.chain().map(ToString::to_string) {
+            if !text.ends_with(&cause) {
+                text = format!("{text}: {cause}");
+            }
+        }
+        text.push('\n');
         if error.is::<onebasin::error::Error>() {
             text += "\nFor more information, try '--help'.\n";
         }
         // If standard error is closed too, nobody is left to be told.
-        let _ = self.stderr.lock().write_all(text.as_bytes());
+        let _ = self.bars.suspend(|| io::stderr().lock().write_all(text.as_bytes()));
         ExitStatus::Error
     }
 }

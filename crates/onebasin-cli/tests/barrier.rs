@@ -1,26 +1,17 @@
 //! Measures barriers between posteriors that the real binary trained and aligned, and looks at all it leaves.
 
-use onebasin::arch::Arch;
-use onebasin::data::Examples;
-use onebasin::data::Split;
-use onebasin::data::Subset;
-use onebasin::measure::BarrierSettings;
-use onebasin::measure::Curve;
-use onebasin::measure::Curves;
+use onebasin::data::{Examples, Split, Subset};
+use onebasin::measure::{BarrierSettings, Curve, Curves};
 use onebasin::path::Geodesic;
-use onebasin::posterior::LowRank;
-use onebasin::posterior::Posterior;
-use onebasin::posterior::Predictor;
-use onebasin::posterior::Samples;
+use onebasin::posterior::{LowRank, Posterior, Predictor, Samples};
+use onebasin::progress::Monitor;
 use onebasin::store::StoredPosterior;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Spec;
+use onebasin::symmetry::{Permutations, Spec};
+use onebasin::threads::pool;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::ops::ControlFlow;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -30,11 +21,11 @@ const VI: &str = r#"
     arch = { preset = "mlp", hidden = [14, 11] }
     prior.variance = 0.1
     evaluate.samples = 1
-    infer = { method = "vi", std = 0.05, optimise = { epochs = 8, batch = 50, rate = 1e-2 } }
+    infer = { method = "vi", std = 0.05, optimise = { epochs = 8, batch = 50, learning_rate = 1e-2 } }
 "#;
 
-/// Few points, draws and images.
-const QUICK: [&str; 8] = ["--points", "5", "--samples", "6", "--replicates", "10", "--images", "80"];
+/// Few points, draws and examples.
+const QUICK: [&str; 8] = ["--points", "5", "--samples", "6", "--replicates", "10", "--train-examples", "80"];
 
 /// A folder with two posteriors, `a` and `b`; gone when the test ends.
 struct Place(TempDir);
@@ -119,7 +110,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all
 }
 
-/// The curve of this name on these images.
+/// The curve of this name on this part of the data set.
 fn curve(report: &Value, name: &str, split: &str) -> Curve {
     let curves = report["curves"].as_array().unwrap();
     let found = curves.iter().find(|curve| curve["curve"] == name && curve["split"] == split);
@@ -138,51 +129,50 @@ fn timeless(mut report: Value) -> Value {
 fn a_permuted_copy_has_no_barrier_once_it_is_aligned() {
     let place = Place::new();
     let a = place.read("a/posterior.safetensors");
-    let spec = Spec::of(&Arch::new(a.provenance.arch.clone()).unwrap());
+    let spec = Spec::of(&a.provenance.network().unwrap());
     let permutations = Permutations::random(&spec, 3);
     place.write("copy.safetensors", a.posterior.map(|params| spec.apply(&permutations, params)).unwrap());
-    let report = place.json(&["a", "copy.safetensors", "--channel", "w2,mean", "--channel", "kl"]);
+    let report = place.json(&["a", "copy.safetensors", "--criteria", "w2,mean", "--criteria", "kl"]);
     for split in ["train", "test"] {
         assert!(curve(&report, "no alignment", split).loss.barrier.value > 0.01);
-        for channel in ["w2", "mean", "kl"] {
-            let aligned = curve(&report, channel, split);
+        for criterion in ["w2", "mean", "kl"] {
+            let aligned = curve(&report, criterion, split);
             assert_eq!((aligned.loss.barrier.value, aligned.error.instability.value), (0.0, 0.0));
         }
         assert!(curve(&report, "mixture", split).loss.barrier.value < 1e-12);
     }
-    assert_eq!(report["alignments"][1]["distance"], 0.0);
+    assert_eq!(report["alignments"][1]["w2"], 0.0);
     assert_eq!(report["alignments"][1]["transpositions"], permutations.transpositions());
 }
 
-/// With the subsets and the pixels of the run.
+/// With the subsets and the standardisation of the training.
 #[test]
-fn the_curve_is_that_of_the_library_on_the_images_of_the_run() {
+fn the_curve_is_that_of_the_library_on_the_examples_of_the_training() {
     let place = Place::new();
-    let report = place.json(&["a", "b", "--no-alignment", "--seed", "4"]);
+    let report = place.json(&["a", "b", "--no-criteria", "--seed", "4"]);
     let [a, b] = ["a", "b"].map(|name| place.read(&format!("{name}/posterior.safetensors")));
     let load = |split| onebasin::data::load("digits", split, Path::new("")).unwrap();
     let half = "half:a".parse::<Subset>().unwrap().apply(&load(Split::Train)).unwrap();
     let settings = BarrierSettings { points: 5, samples: 6, replicates: 10, seed: 4 };
-    let arch = Arch::new(a.provenance.arch.clone()).unwrap();
-    let mut predictor = Predictor::new(&arch, a.provenance.likelihood, 1).unwrap();
+    let arch = a.provenance.network().unwrap();
+    let mut predictor = Predictor::new(&arch, a.provenance.likelihood, &pool(1).unwrap()).unwrap();
     for (split, images) in [("train", Subset::First(80).apply(&half).unwrap()), ("test", load(Split::Test))] {
         let examples = Examples::new(images, a.provenance.standardisation.clone()).unwrap();
         let (from, to) = (a.posterior.gaussian(), b.posterior.gaussian());
         let path = Geodesic::new(&from, &to).unwrap();
-        let mut go_on = |_, _| ControlFlow::Continue(());
-        let found = Curves::along(&path, &mut predictor, &examples, None, settings, &mut go_on).unwrap().unwrap();
+        let found = Curves::along(&path, &mut predictor, &examples, None, settings, &mut Monitor::silent()).unwrap();
         assert_eq!(curve(&report, "no alignment", split), found.path);
         assert_eq!(curve(&report, "mixture", split), found.mixture);
     }
     assert_eq!((report["curves"].as_array().unwrap().len(), &report["data"]), (4, &"digits half:a".into()));
 }
 
-/// Every way meets the same ends, and goes its own way between them; calibrated curves have their own.
+/// All paths have the same ends; calibrated curves have their own.
 #[test]
-fn ways_differ_between_their_ends_only() {
+fn paths_differ_between_their_ends_only() {
     let place = Place::new();
     let names = "geodesic,natural,rescaled,rescaled-moments,rescaled-data,natural-rescaled,scale-only,repair";
-    let report = place.json(&["a", "b", "--split", "test", "--path", names, "--calibrate"]);
+    let report = place.json(&["a", "b", "--splits", "test", "--paths", names, "--calibrate"]);
     let reference = curve(&report, "w2", "test");
     let tempered = curve(&report, "w2, calibrated", "test");
     let mut middles = vec![reference.points[2].loss.value];
@@ -200,7 +190,7 @@ fn ways_differ_between_their_ends_only() {
     let curves = report["curves"].as_array().unwrap();
     let temperatures = curves.iter().filter_map(|curve| curve["temperatures"].as_array());
     assert_eq!(temperatures.map(Vec::len).collect::<Vec<_>>(), [5; 9]);
-    // Eight ways and no alignment, each also calibrated, and the mixture.
+    // Eight paths and no alignment, each also calibrated, and the mixture.
     assert_eq!(curves.len(), 19);
 }
 
@@ -210,7 +200,7 @@ fn alignments_that_were_written_are_used() {
     let (code, _, stderr) = place.onebasin(&["align", "a", "b", "-o", "out"]);
     assert_eq!(code, Some(0), "{stderr}");
     let now = place.json(&["a", "b"]);
-    let aligned = place.json(&["a", "out/aligned/b.safetensors", "--no-alignment"]);
+    let aligned = place.json(&["a", "out/aligned/b.safetensors", "--no-criteria"]);
     for file in ["out/alignment.json", "out/permutations/b.json"] {
         let report = place.json(&["a", "b", "--alignment", file]);
         for split in ["train", "test"] {
@@ -264,7 +254,7 @@ fn points_have_no_standard_error() {
         let mean = place.read(&format!("{name}/posterior.safetensors")).posterior.gaussian().mean().clone();
         place.write(&format!("{name}.safetensors"), Posterior::Point(mean));
     }
-    let table = place.barrier(&["a.safetensors", "b.safetensors", "--split", "test", "-o", "out"]);
+    let table = place.barrier(&["a.safetensors", "b.safetensors", "--splits", "test", "-o", "out"]);
     assert!(!table.contains('±') && table.lines().count() == 4, "{table}");
     let csv = fs::read_to_string(place.path("out/curves.csv")).unwrap();
     assert!(csv.lines().skip(1).all(|line| line.ends_with(',') && line.split(',').count() == 7), "{csv}");
@@ -277,28 +267,29 @@ fn what_cannot_be_measured_is_refused() {
     place.train("unit", &["data.scaling=unit"]);
     place.train("gaussian", &["likelihood={ gaussian = { variance = 0.5 } }"]);
     place.refused(&["a", "wide"], &["wide/posterior.safetensors", "`arch.hidden`"]);
-    place.refused(&["a", "unit"], &["unit/", "a/", "pixels"]);
+    place.refused(&["a", "unit"], &["unit/", "a/", "scales its inputs"]);
     place.refused(&["a", "gaussian"], &["gaussian/", "a/", "likelihood"]);
     let mean = place.read("a/posterior.safetensors").posterior.gaussian().mean().clone();
     let low_rank =
         LowRank::new(place.read("a/posterior.safetensors").posterior.gaussian().into_owned(), vec![mean.clone()]);
     place.write("rank.safetensors", Posterior::LowRank(low_rank.unwrap()));
-    place.refused(&["a", "rank.safetensors"], &["rank.safetensors", "rank 1", "onebasin compact --rank 0"]);
+    place.refused(&["a", "rank.safetensors"], &["rank.safetensors", "rank 1", "`onebasin compact`"]);
     place.write("samples.safetensors", Posterior::Samples(Samples::new(vec![mean.clone(), mean], 2).unwrap()));
-    place.refused(&["a", "samples.safetensors"], &["samples.safetensors", "onebasin align --to relabel"]);
+    place.refused(&["a", "samples.safetensors"], &["samples.safetensors", "`onebasin align`"]);
     place.refused(&["samples.safetensors", "a"], &["samples.safetensors", "2 samples"]);
     place.refused(&["a", "absent"], &["absent"]);
     place.refused(&["a"], &["<B>"]);
-    place.refused(&["a", "b", "--points", "4"], &["points", "odd"]);
-    place.refused(&["a", "b", "--samples", "0"], &["samples"]);
-    place.refused(&["a", "b", "--images", "0"], &["the number of images"]);
-    place.refused(&["a", "b", "--test-images", "0"], &["the number of images"]);
+    place.refused(&["a", "b", "--points", "4"], &["--points is 4", "odd"]);
+    place.refused(&["a", "b", "--samples", "0"], &["--samples is 0"]);
+    place.refused(&["a", "b", "--train-examples", "0"], &["--train-examples is 0"]);
+    place.refused(&["a", "b", "--test-examples", "0"], &["--test-examples is 0"]);
     place.refused(&["a", "b", "--threads", "0"], &["threads"]);
     place.refused(&["a", "b", "--dataset", "nowhere"], &["nowhere", "digits"]);
     place.refused(&["a", "b", "--dataset", "synthetic"], &["synthetic", "6x6x1"]);
-    place.refused(&["a", "b", "--channel", "w2", "--no-alignment"], &["--no-alignment"]);
-    place.refused(&["a", "b", "--force"], &["--output"]);
-    place.refused(&["a", "b", "-o", "a"], &["a/posterior.safetensors", "lies in"]);
+    place.refused(&["a", "b", "--criteria", "w2", "--no-criteria"], &["--no-criteria"]);
+    place.refused(&["a", "b", "--force"], &["--force", "-o"]);
+    place.refused(&["a", "b", "-o", "a"], &["a: the folder is not empty", "-o", "--force"]);
+    place.refused(&["a", "b", "-o", "a", "--force"], &["a/config.toml", "did not write it"]);
     let mut elsewhere = place.read("a/posterior.safetensors");
     elsewhere.provenance.config["data"]["name"] = "mnist".into();
     elsewhere.write(&place.path("mnist.safetensors")).unwrap();
@@ -308,14 +299,14 @@ fn what_cannot_be_measured_is_refused() {
 #[test]
 fn a_folder_with_something_in_it_needs_force_and_must_be_of_measures() {
     let place = Place::new();
-    place.barrier(&["a", "b", "-o", "out", "--no-alignment"]);
+    place.barrier(&["a", "b", "-o", "out", "--no-criteria"]);
     place.refused(&["a", "b", "-o", "out"], &["out", "--force"]);
     fs::write(place.path("out/precious"), "precious").unwrap();
     place.refused(&["a", "b", "-o", "out", "--force"], &["out/precious"]);
     fs::remove_file(place.path("out/precious")).unwrap();
     // What a kill in the middle of a write leaves.
     fs::write(place.path("out/curves.csv.tmp"), "remains").unwrap();
-    place.barrier(&["a", "b", "-o", "out", "--no-alignment", "--force"]);
+    place.barrier(&["a", "b", "-o", "out", "--no-criteria", "--force"]);
     assert_eq!(place.path("out").read_dir().unwrap().count(), 2);
 }
 
@@ -342,7 +333,7 @@ fn an_interruption_leaves_nothing() {
             patience *= 2;
         };
         assert_eq!(output.status.code(), Some(code));
-        assert_eq!(String::from_utf8(output.stderr).unwrap(), "stopped; nothing was written\n");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "out: stopped; nothing was written\n");
         assert!(output.stdout.is_empty() && !place.path("out").exists());
     }
 }

@@ -2,8 +2,7 @@
 
 mod binary;
 
-use binary::command;
-use binary::onebasin;
+use binary::{command, onebasin};
 use insta::assert_snapshot;
 use std::process::Stdio;
 
@@ -141,14 +140,14 @@ fn an_unreadable_value_is_an_error() {
     assert_snapshot!(onebasin("arch mlp --hidden 512,many"), @r"
         exit code: 2
         ----- stderr -----
-        error: invalid value '512,many' for '--hidden <UNITS>': `many` is not a number of units; write 512,512 or none
+        error: invalid value '512,many' for '--hidden <UNITS>': `many`: invalid digit found in string
 
         For more information, try '--help'.
     ");
     assert_snapshot!(onebasin("arch cnn --stack 32/3"), @r"
         exit code: 2
         ----- stderr -----
-        error: invalid value '32/3' for '--stack <STAGES>': `32/3` is not a stage: channels (32), channels/stride (32/2), max or average
+        error: invalid value '32/3' for '--stack <STAGES>': `32/3`: `32/3` is not a stage: channels (32), channels/stride (32/2), max or average
 
         For more information, try '--help'.
     ");
@@ -181,6 +180,36 @@ fn an_unknown_option_is_an_error() {
 
         For more information, try '--help'.
     ");
+}
+
+#[test]
+fn a_flag_of_another_name_is_told_its_new_one() {
+    assert_snapshot!(onebasin("barrier a b --channel w2"), @r"
+        exit code: 2
+        ----- stderr -----
+        error: unexpected argument '--channel' found
+
+          tip: `--channel` is called --criteria (`onebasin plane`: --criterion) now
+
+        Usage: onebasin barrier <A> <B>
+
+        For more information, try '--help'.
+    ");
+    for (line, tip) in [
+        ("align a b -o c --channel=w2", "`--channel` is called --criteria"),
+        ("align a b -o c --leave-out-prior 0.02", "`--leave-out-prior` is called --exclude-prior now"),
+        ("align a b -o c --solver best", "`--solver` is called --solvers now"),
+        ("barrier a b --images 9", "`--images` is called --train-examples"),
+        ("barrier a b --no-alignment", "`--no-alignment` is called --no-criteria now"),
+        ("barrier a b --path natural", "`--path` is called --paths now"),
+        ("barrier a b --split test", "`--split` is called --splits now"),
+        ("compact a -o c --rank 3", "`--rank` is called --ranks now"),
+        ("compact a -o c --to first", "`--to` is called --relabellings now"),
+        ("plane a b --test-images 9", "`--test-images` is called --test-examples now"),
+    ] {
+        let said = onebasin(line);
+        assert!(said.starts_with("exit code: 2\n") && said.contains(&format!("tip: {tip}")), "{line}: {said}");
+    }
 }
 
 #[test]

@@ -3,16 +3,13 @@
 mod binary;
 mod server;
 
-use binary::command;
-use binary::onebasin;
+use binary::{command, onebasin};
 use insta::assert_snapshot;
-use server::Answer;
-use server::Server;
-use std::fs;
+use server::{Answer, Server};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 use tempfile::TempDir;
 
 /// A data directory that vanishes at the end of a test.
@@ -43,85 +40,6 @@ impl Place {
         names.sort();
         names
     }
-}
-
-#[test]
-fn help_of_data() {
-    assert_snapshot!(onebasin("data --help"), @r"
-        exit code: 0
-        ----- stdout -----
-        List, download and verify data sets
-
-        Usage: onebasin data <COMMAND>
-
-        Commands:
-          list    Print which data sets there are, and which of them are on this machine
-          get     Download a data set; resumes what was interrupted
-          verify  Compare the checksums of data sets and read all their images; exits with 1 if something is
-                  wrong
-          help    Print this message or the help of the given subcommand(s)
-
-        Options:
-          -h, --help  Print help
-
-        Example:
-          onebasin data get mnist
-    ");
-    assert_snapshot!(onebasin("data list --help"), @r"
-        exit code: 0
-        ----- stdout -----
-        Print which data sets there are, and which of them are on this machine
-
-        Usage: onebasin data list [OPTIONS]
-
-        Options:
-              --data <DIR>  Folder of the data sets [default: `onebasin` in the platform's folder for data]
-                            [env: ONEBASIN_DATA]
-              --json        Print JSON instead of a table
-          -h, --help        Print help
-
-        Example:
-          onebasin data list
-    ");
-    assert_snapshot!(onebasin("data get --help"), @r"
-        exit code: 0
-        ----- stdout -----
-        Download a data set; resumes what was interrupted
-
-        Usage: onebasin data get [OPTIONS] <NAME>
-
-        Arguments:
-          <NAME>  Which; `onebasin data list` prints all
-
-        Options:
-              --data <DIR>    Folder of the data sets [default: `onebasin` in the platform's folder for
-                              data] [env: ONEBASIN_DATA]
-              --mirror <URL>  Address that becomes that of a file by adding its name [default: public
-                              mirrors]
-          -h, --help          Print help
-
-        Example:
-          onebasin data get mnist
-    ");
-    assert_snapshot!(onebasin("data verify --help"), @r"
-        exit code: 0
-        ----- stdout -----
-        Compare the checksums of data sets and read all their images; exits with 1 if something is wrong
-
-        Usage: onebasin data verify [OPTIONS] [NAMES]...
-
-        Arguments:
-          [NAMES]...  Which; if none is given, all that are on this machine
-
-        Options:
-              --data <DIR>  Folder of the data sets [default: `onebasin` in the platform's folder for data]
-                            [env: ONEBASIN_DATA]
-              --json        Print JSON instead of a table
-          -h, --help        Print help
-
-        Example:
-          onebasin data verify mnist cifar10
-    ");
 }
 
 #[test]
@@ -242,15 +160,15 @@ fn verify_finds_nothing_wrong_with_nothing() {
     assert_snapshot!(Place::new().data("verify"), @r"
         exit code: 0
         ----- stdout -----
-        data set       checked          result
-        digits         training images  1437 read
-        digits         test images      360 read
-        synthetic      training images  400 read
-        synthetic      test images      100 read
-        mnist                           absent
-        fashion-mnist                   absent
-        cifar10                         absent
-        cifar100                        absent
+        data set       checked            result
+        digits         training examples  1437 read
+        digits         test examples      360 read
+        synthetic      training examples  400 read
+        synthetic      test examples      100 read
+        mnist                             absent
+        fashion-mnist                     absent
+        cifar10                           absent
+        cifar100                          absent
     ");
 }
 
@@ -261,11 +179,11 @@ fn verify_names_every_problem() {
     assert_snapshot!(place.data("verify cifar100"), @r"
         exit code: 1
         ----- stdout -----
-        data set  checked          result
-        cifar100  train.bin        DIR/cifar100/cifar-100-binary/train.bin has 5 bytes, not 153700000
-        cifar100  test.bin         missing
-        cifar100  training images  DIR/cifar100/cifar-100-binary/train.bin: its length is 5 bytes, but should be a multiple of 3074 bytes, the size of a record; `onebasin data get cifar100` replaces it
-        cifar100  test images      there is no file DIR/cifar100/cifar-100-binary/test.bin; `onebasin data get cifar100` downloads it, or say where it is by --data DIR or ONEBASIN_DATA
+        data set  checked            result
+        cifar100  train.bin          DIR/cifar100/cifar-100-binary/train.bin has 5 bytes, not 153700000
+        cifar100  test.bin           missing
+        cifar100  training examples  DIR/cifar100/cifar-100-binary/train.bin: its length is 5 bytes, but should be a multiple of 3074 bytes, the size of a record; `onebasin data get cifar100` replaces it
+        cifar100  test examples      there is no file DIR/cifar100/cifar-100-binary/test.bin; `onebasin data get cifar100` downloads it
     ");
     assert!(place.data("verify").starts_with("exit code: 1\n"));
     assert!(place.data("verify mnist").starts_with("exit code: 1\n"));

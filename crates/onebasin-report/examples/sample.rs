@@ -1,4 +1,4 @@
-//! Writes the page that the tests look at, as all kinds of files, into the folder that is named.
+//! Writes the page of the tests in every format into a folder.
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;

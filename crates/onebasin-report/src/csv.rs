@@ -1,57 +1,46 @@
-//! Comma-separated values, as RFC 4180 has them but for the ends of lines.
+//! Comma-separated values (RFC 4180, but with `\n` at the end of each line).
 
-use crate::figure::Chart;
-use crate::figure::Figure;
+use crate::figure::{Chart, Figure, Point, Series};
 
-impl Figure {
-    /// The numbers behind the figure, one line each: `series,group,x,y,error` of lines, `x,y,value,place` of a heat map,
-    /// whose places come last. Numbers are exact; a standard error that is not known is empty.
-    pub fn csv(&self) -> String {
-        let mut out = String::new();
-        match &self.chart {
-            Chart::Lines(lines) => {
-                out += &line(["series", "group", "x", "y", "error"]);
-                for series in &lines.series {
-                    for point in &series.points {
-                        let numbers = [number(point.x), number(point.y), point.error.map_or_else(String::new, number)];
-                        let names = [series.name.as_str(), &series.group];
-                        out += &line(names.into_iter().chain(numbers.iter().map(String::as_str)));
-                    }
-                }
-            }
-            Chart::Heat(heat) => {
-                out += &line(["x", "y", "value", "place"]);
-                for (row, &y) in heat.ys.iter().enumerate() {
-                    for (column, &x) in heat.xs.iter().enumerate() {
-                        out += &line([&*number(x), &number(y), &number(heat.at(row, column)), ""]);
-                    }
-                }
-                for place in &heat.places {
-                    out += &line([&*number(place.x), &number(place.y), "", &place.name]);
-                }
-            }
-        }
-        out
-    }
+/// Returns a line for each row. Cells that need quotes have them.
+pub(crate) fn lines<R: IntoIterator<Item: AsRef<str>>>(rows: impl IntoIterator<Item = R>) -> String {
+    let quoted = |cell: &str| {
+        let needed = cell.contains([',', '"', '\n', '\r']);
+        if needed { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+    };
+    let line = |row: R| row.into_iter().map(|cell| quoted(cell.as_ref())).collect::<Vec<_>>().join(",") + "\n";
+    rows.into_iter().map(line).collect()
 }
 
-/// A line of cells, each in quotes if it needs them.
-pub(crate) fn line<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
-    let quoted: Vec<String> = cells
-        .into_iter()
-        .map(|cell| {
-            if cell.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell.to_owned()
-            }
-        })
-        .collect();
-    quoted.join(",") + "\n"
-}
-
-/// The shortest decimal number that is read as `value`.
+/// Returns the shortest decimal number that is read as the same value.
 fn number(value: f64) -> String {
     let text = format!("{value:?}");
-    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+impl Figure {
+    /// Returns the numbers of the figure as comma-separated values: columns `series,group,x,y,error` for lines, columns
+    /// `x,y,value,annotation` for a heat map, whose annotations come last. Numbers are exact; an unknown standard error is empty.
+    pub fn csv(&self) -> String {
+        match &self.chart {
+            Chart::Lines(all) => {
+                let titles = ["series", "group", "x", "y", "error"].map(str::to_owned);
+                let row = |Series { name, group, .. }: &Series, Point { x, y, error }: &Point| {
+                    let error = error.map_or_else(String::new, number);
+                    [name.clone(), group.clone(), number(*x), number(*y), error]
+                };
+                let rows =
+                    all.series.iter().flat_map(|series| series.points.iter().map(move |point| row(series, point)));
+                lines([titles].into_iter().chain(rows))
+            }
+            Chart::HeatMap(map) => {
+                let titles = ["x", "y", "value", "annotation"].map(str::to_owned);
+                let places = map.ys.iter().flat_map(|y| map.xs.iter().map(move |x| [number(*x), number(*y)]));
+                let cells = places.zip(&map.values).map(|([x, y], value)| [x, y, number(*value), String::new()]);
+                let named = map.annotations.iter();
+                let named = named.map(|it| [number(it.x), number(it.y), String::new(), it.name.clone()]);
+                lines([titles].into_iter().chain(cells).chain(named))
+            }
+        }
+    }
 }

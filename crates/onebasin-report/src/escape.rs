@@ -1,6 +1,6 @@
-//! Writes any text so that it stays text: in XML and HTML, in Markdown, and in JSON inside of HTML.
+//! Escapes text for XML and HTML, and for Markdown.
 
-/// Text of an element, or a value of an attribute in double quotes. What XML has no way to say is left out.
+/// Escapes the text of an element or the value of an attribute in quotes, without characters that XML does not allow.
 pub(crate) fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -18,7 +18,7 @@ pub(crate) fn xml(text: &str) -> String {
     out
 }
 
-/// Markdown in which nothing of `text` marks anything up; it becomes one line.
+/// Escapes all markup of Markdown; the result is one line.
 pub(crate) fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -26,7 +26,7 @@ pub(crate) fn markdown(text: &str) -> String {
         match c {
             '\n' | '\r' => out.push(' '),
             '\\' | '|' | '*' | '`' | '[' | ']' => out.extend(['\\', c]),
-            // Elsewhere it compares, and is read better as it is.
+            // Elsewhere it is a comparison, and stays.
             '<' if rest.peek().is_some_and(|next| next.is_alphabetic() || matches!(next, '/' | '!' | '?')) => {
                 out += "&lt;";
             }
@@ -36,7 +36,7 @@ pub(crate) fn markdown(text: &str) -> String {
     out
 }
 
-/// As `markdown`, for a paragraph: it begins no heading, list or quotation either.
+/// Escapes a paragraph of Markdown, which must not begin a heading, a list or a quotation either.
 pub(crate) fn markdown_paragraph(text: &str) -> String {
     let mut out = markdown(text);
     let digits = out.bytes().take_while(u8::is_ascii_digit).count();
@@ -44,9 +44,4 @@ pub(crate) fn markdown_paragraph(text: &str) -> String {
         out.insert(digits, '\\');
     }
     out
-}
-
-/// JSON that may stand in a `script` element: `<` occurs only inside of strings, where it has another spelling.
-pub(crate) fn json(value: &serde_json::Value) -> String {
-    value.to_string().replace('<', "\\u003c")
 }

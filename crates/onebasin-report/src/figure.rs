@@ -1,107 +1,109 @@
-//! What a figure shows: curves with standard errors, or numbers on a grid as colours.
+//! The data of a figure: lines with standard errors, or a heat map.
 
-use crate::scale::Scale;
+use crate::scale::{Range, Scale};
 
-/// A figure; what it looks like is decided where it is drawn.
+/// A figure: data and words; each output format decides what it looks like.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// The stem of the names of its files.
+    /// Identifier in links, and file name without extension.
     pub id: String,
-    /// A few words above it.
+    /// Title, in a few words.
     pub title: String,
-    /// What is seen, in a few sentences.
+    /// Caption, in a few sentences.
     pub caption: String,
-    /// The numbers.
+    /// Data that the figure shows.
     pub chart: Chart,
 }
 
-/// The numbers of a figure.
+/// Data of a figure.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Chart {
-    /// Curves.
+    /// Lines over two axes.
     Lines(Lines),
-    /// A map.
-    Heat(Heat),
+    /// Values on a grid, as colours.
+    HeatMap(HeatMap),
 }
 
-/// What an axis, or the colours of a map, stand for.
+/// An axis, or the colour bar of a heat map.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// Quantity and unit.
     pub label: String,
-    /// How numbers are spread over it.
+    /// Scale of the axis.
     pub scale: Scale,
 }
 
-/// Curves over common axes.
+/// Lines over two axes.
 #[derive(Clone, Debug)]
 pub struct Lines {
-    /// The horizontal axis.
+    /// Horizontal axis.
     pub x: Axis,
-    /// The vertical axis.
+    /// Vertical axis.
     pub y: Axis,
-    /// The curves; those with equal names have the same colour.
+    /// Series of points; series with equal names have the same colour.
     pub series: Vec<Series>,
 }
 
-/// One curve.
+/// One line of a figure.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What it is a curve of.
+    /// Name in the legend.
     pub name: String,
-    /// What it was measured on, such as "test"; curves of one group are dashed alike and are shown together. May be empty.
+    /// Group of the series, such as the data split "test"; may be empty. Series of one group have the same dashes, and a
+    /// page shows and hides them together.
     pub group: String,
-    /// Something that the others are compared with: drawn dashed and grey.
+    /// Whether the other series are compared with this one; if so, it is dashed and grey.
     pub reference: bool,
-    /// Whether each point is marked, and its standard error is a bar; else the errors are a band.
+    /// Whether each point has a marker and an error bar; if not, a band shows the standard errors.
     pub markers: bool,
-    /// From left to right. The curve has a gap wherever a number cannot be shown.
+    /// Points in the order of ascending x. The line has a gap wherever the axes cannot show a point.
     pub points: Vec<Point>,
 }
 
-/// A point of a curve.
+/// A point of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where on the horizontal axis.
+    /// Horizontal coordinate.
     pub x: f64,
-    /// Where on the vertical axis.
+    /// Vertical coordinate.
     pub y: f64,
-    /// The standard error of `y`.
+    /// Standard error of `y`, if it is known.
     pub error: Option<f64>,
 }
 
-/// Numbers on a grid.
+/// Values on a grid, as colours.
 #[derive(Clone, Debug)]
-pub struct Heat {
-    /// The horizontal axis.
+pub struct HeatMap {
+    /// Horizontal axis.
     pub x: Axis,
-    /// The vertical axis.
+    /// Vertical axis.
     pub y: Axis,
-    /// Where the columns are, in ascending order.
+    /// Horizontal coordinates of the columns, in ascending order.
     pub xs: Vec<f64>,
-    /// Where the rows are, in ascending order: upwards.
+    /// Vertical coordinates of the rows, in ascending order.
     pub ys: Vec<f64>,
-    /// What the colours stand for.
+    /// Colour bar.
     pub value: Axis,
-    /// (y, x); what cannot be shown is left blank.
+    /// Values of the grid, of shape (y, x). A cell is blank if the colour bar cannot show its value.
     pub values: Vec<f64>,
     /// Points with names.
-    pub places: Vec<Place>,
+    pub annotations: Vec<Annotation>,
 }
 
-/// A point with a name.
+/// A point of a heat map with a name.
 #[derive(Clone, Debug)]
-pub struct Place {
-    /// Its name.
+pub struct Annotation {
+    /// Name of the point.
     pub name: String,
-    /// Where on the horizontal axis.
+    /// Horizontal coordinate.
     pub x: f64,
-    /// Where on the vertical axis.
+    /// Vertical coordinate.
     pub y: f64,
 }
 
 impl Series {
-    /// The name, and the group if there is one.
+    /// Returns the name, with the group in parentheses if there is one.
     pub(crate) fn label(&self) -> String {
         match (self.name.as_str(), self.group.as_str()) {
             (name, "") => name.to_owned(),
@@ -112,29 +114,63 @@ impl Series {
 }
 
 impl Lines {
-    /// Whether there is anything to tell apart or to name.
+    /// Returns whether there are several series or one with a name.
     pub(crate) fn needs_legend(&self) -> bool {
         self.series.len() > 1 || self.series.iter().any(|series| !series.label().is_empty())
     }
 
-    /// The different groups, in the order of the curves.
+    /// Returns the distinct groups in the order of the series.
     pub(crate) fn groups(&self) -> Vec<&str> {
         distinct(self.series.iter().map(|series| series.group.as_str()))
     }
-}
 
-impl Heat {
-    /// The number in a row, counted from below, and a column.
-    ///
-    /// # Panics
-    /// If there is not exactly one number for each row and column.
-    pub(crate) fn at(&self, row: usize, column: usize) -> f64 {
-        assert_eq!(self.values.len(), self.xs.len() * self.ys.len(), "a map needs a value for each row and column");
-        self.values[row * self.xs.len() + column]
+    /// Returns all points that both axes can show.
+    pub(crate) fn visible(&self) -> impl Iterator<Item = &Point> {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        points.filter(|point| self.x.scale.shows(point.x) && self.y.scale.shows(point.y))
     }
 }
 
-/// Each once, in the order of its first occurrence.
+/// The cells of a heat map, and the ranges of its axes.
+pub(crate) struct Grid {
+    /// Borders of the columns, one more than there are columns.
+    pub(crate) columns: Vec<f64>,
+    /// Borders of the rows, one more than there are rows.
+    pub(crate) rows: Vec<f64>,
+    /// Range of the horizontal axis: all columns and annotations.
+    pub(crate) x: Range,
+    /// Range of the vertical axis: all rows and annotations.
+    pub(crate) y: Range,
+    /// Range of the colour bar.
+    pub(crate) value: Range,
+}
+
+impl HeatMap {
+    /// Returns the value in a row, counted from below, and a column.
+    ///
+    /// # Panics
+    /// If there is not exactly one value for each row and column.
+    pub(crate) fn at(&self, row: usize, column: usize) -> f64 {
+        let cells = self.xs.len() * self.ys.len();
+        assert_eq!(self.values.len(), cells, "a heat map needs a value for each row and column");
+        self.values[row * self.xs.len() + column]
+    }
+
+    /// Returns the borders of the cells and the ranges of the axes.
+    pub(crate) fn grid(&self) -> Grid {
+        let [columns, rows] = [self.x.scale.borders(&self.xs), self.y.scale.borders(&self.ys)];
+        let annotated = |of: fn(&Annotation) -> f64| self.annotations.iter().map(of);
+        Grid {
+            x: Range::covering(self.x.scale, columns.iter().copied().chain(annotated(|it| it.x))),
+            y: Range::covering(self.y.scale, rows.iter().copied().chain(annotated(|it| it.y))),
+            value: Range::covering(self.value.scale, self.values.iter().copied()),
+            columns,
+            rows,
+        }
+    }
+}
+
+/// Returns each name once, in the order of first occurrence.
 pub(crate) fn distinct<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = Vec::new();
     for name in names {

@@ -1,14 +1,13 @@
-//! A table of text cells, rendered as aligned plain text, Markdown, HTML or comma-separated values.
+//! Tables of text cells, as aligned plain text, Markdown, HTML or comma-separated values.
 
-use crate::csv;
-use crate::escape;
+use crate::{csv, escape};
 
-/// The side of a column that its cells are pushed to.
+/// Horizontal alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
-    /// For names and sentences.
+    /// Left, for names and sentences.
     Left,
-    /// For numbers.
+    /// Right, for numbers.
     Right,
 }
 
@@ -29,7 +28,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows, from the title and the alignment of each column.
+    /// Makes a table without rows from the title and the alignment of each column.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Alignment)>) -> Self {
         let (titles, alignments) = columns.into_iter().map(|(title, alignment)| (title.to_owned(), alignment)).unzip();
         Self { alignments, lines: vec![titles] }
@@ -45,36 +44,39 @@ impl Table {
         self.lines.push(cells);
     }
 
-    /// Plain text: columns two spaces apart, no blanks at the end of a line.
-    pub fn text(&self) -> String {
-        let mut out = String::new();
-        for line in aligned(&self.lines, &self.alignments) {
-            out += line.join("  ").trim_end();
-            out += "\n";
-        }
-        out
+    /// Returns the table with further rows, each of one cell for each column.
+    #[must_use]
+    pub(crate) fn with<R: IntoIterator<Item: Into<String>>>(mut self, rows: impl IntoIterator<Item = R>) -> Self {
+        rows.into_iter().for_each(|row| self.push(row));
+        self
     }
 
-    /// Markdown: a pipe table whose source is aligned too.
+    /// Returns plain text: columns two spaces apart, no spaces at the end of a line.
+    pub fn text(&self) -> String {
+        let lines = aligned(&self.lines, &self.alignments);
+        lines.iter().map(|line| line.join("  ").trim_end().to_owned() + "\n").collect()
+    }
+
+    /// Returns a Markdown table whose source is aligned too.
     pub fn markdown(&self) -> String {
         let escaped: Vec<Vec<String>> =
             self.lines.iter().map(|line| line.iter().map(|cell| escape::markdown(cell)).collect()).collect();
-        let mut out = String::new();
-        for (index, line) in aligned(&escaped, &self.alignments).iter().enumerate() {
-            out += &["| ", &line.join(" | "), " |\n"].concat();
-            if index == 0 {
-                out += &rule(line, &self.alignments);
-            }
-        }
-        out
+        let lines = aligned(&escaped, &self.alignments);
+        // The delimiter row holds the alignment of each column.
+        let rule = lines[0].iter().zip(&self.alignments).map(|(title, alignment)| {
+            "-".repeat(title.chars().count() + 1) + if *alignment == Alignment::Left { "-|" } else { ":|" }
+        });
+        let mut lines = lines.iter().map(|line| format!("| {} |\n", line.join(" | ")));
+        let titles = lines.next().unwrap_or_default();
+        format!("{titles}|{}\n{}", rule.collect::<String>(), lines.collect::<String>())
     }
 
-    /// Comma-separated values: the titles, then the rows.
+    /// Returns comma-separated values: the titles, then the rows.
     pub fn csv(&self) -> String {
-        self.lines.iter().map(|line| csv::line(line.iter().map(String::as_str))).collect()
+        csv::lines(&self.lines)
     }
 
-    /// An HTML element with a caption; cells of columns that are pushed to the right have the class `number`.
+    /// Returns an HTML table with a caption; cells of right-aligned columns have the class `number`.
     pub fn html(&self, caption: &str) -> String {
         let mut out = format!("<table>\n<caption>{}</caption>\n", escape::xml(caption));
         for (index, line) in self.lines.iter().enumerate() {
@@ -82,20 +84,17 @@ impl Table {
                 0 => ("<thead>\n", "th scope=\"col\"", "</thead>\n<tbody>\n"),
                 _ => ("", "td", ""),
             };
-            out += before;
-            out += "<tr>";
-            for (cell, alignment) in line.iter().zip(&self.alignments) {
+            let cells = line.iter().zip(&self.alignments).map(|(cell, alignment)| {
                 let class = if *alignment == Alignment::Right { " class=\"number\"" } else { "" };
-                out += &format!("<{tag}{class}>{}</{}>", escape::xml(cell), &tag[..2]);
-            }
-            out += "</tr>\n";
-            out += after;
+                format!("<{tag}{class}>{}</{}>", escape::xml(cell), &tag[..2])
+            });
+            out += &format!("{before}<tr>{}</tr>\n{after}", cells.collect::<String>());
         }
         out + "</tbody>\n</table>\n"
     }
 }
 
-/// The cells, filled up with blanks to the width of their column.
+/// Returns the cells, padded with spaces to the width of their column.
 fn aligned(lines: &[Vec<String>], alignments: &[Alignment]) -> Vec<Vec<String>> {
     let mut widths = vec![0; alignments.len()];
     for line in lines {
@@ -103,35 +102,17 @@ fn aligned(lines: &[Vec<String>], alignments: &[Alignment]) -> Vec<Vec<String>> 
             *width = cell.chars().count().max(*width);
         }
     }
-    let fill = |line: &Vec<String>| {
-        let columns = line.iter().zip(&widths).zip(alignments);
-        columns
-            .map(|((cell, &width), alignment)| match alignment {
-                Alignment::Left => format!("{cell:<width$}"),
-                Alignment::Right => format!("{cell:>width$}"),
-            })
-            .collect()
+    let padded = |((cell, &width), alignment): ((&String, &usize), &Alignment)| match alignment {
+        Alignment::Left => format!("{cell:<width$}"),
+        Alignment::Right => format!("{cell:>width$}"),
     };
+    let fill = |line: &Vec<String>| line.iter().zip(&widths).zip(alignments).map(padded).collect();
     lines.iter().map(fill).collect()
-}
-
-/// The line under the titles, which tells Markdown the alignment of each column.
-fn rule(titles: &[String], alignments: &[Alignment]) -> String {
-    let mut out = "|".to_owned();
-    for (title, alignment) in titles.iter().zip(alignments) {
-        out += &"-".repeat(title.chars().count() + 1);
-        out += match alignment {
-            Alignment::Left => "-|",
-            Alignment::Right => ":|",
-        };
-    }
-    out + "\n"
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Alignment::Left;
-    use super::Alignment::Right;
+    use super::Alignment::{Left, Right};
     use super::*;
 
     fn table() -> Table {

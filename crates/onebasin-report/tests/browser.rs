@@ -1,37 +1,34 @@
-//! Opens a page in a real browser, on a phone and on a desk, light and dark, and does there what a reader does.
+//! Opens a page in a browser, at the widths of a phone and of a desktop, light and dark, and uses its buttons and tooltips.
 
 #![allow(clippy::format_push_string, reason = "as in the crate")]
 
 #[path = "sample/mod.rs"]
 mod sample;
 
-use onebasin_report::Chart;
-use onebasin_report::Heat;
-use onebasin_report::Lines;
+use onebasin_report::{Chart, HeatMap, Lines};
 use serde_json::Value;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const HOOKS: &str = include_str!("browser/hooks.js");
 const DRIVER: &str = include_str!("browser/driver.js");
 const DARK: &str = "@media screen and (prefers-color-scheme: dark)";
 
-/// A way to look at the page.
-struct Look {
+/// Width and colour scheme of a window.
+struct View {
     name: &'static str,
     width: u32,
     dark: bool,
 }
 
-const LOOKS: [Look; 4] = [
-    Look { name: "phone", width: 375, dark: false },
-    Look { name: "phone-dark", width: 375, dark: true },
-    Look { name: "desk", width: 1280, dark: false },
-    Look { name: "desk-dark", width: 1280, dark: true },
+const VIEWS: [View; 4] = [
+    View { name: "phone", width: 375, dark: false },
+    View { name: "phone-dark", width: 375, dark: true },
+    View { name: "desktop", width: 1280, dark: false },
+    View { name: "desktop-dark", width: 1280, dark: true },
 ];
 
-/// The browser that `ONEBASIN_BROWSER` names, or one on the path.
+/// Returns the browser that `ONEBASIN_BROWSER` names, or one on the path.
 fn browser() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("ONEBASIN_BROWSER") {
         return Some(named.into());
@@ -48,14 +45,14 @@ fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;")
 }
 
-/// A page with the sample in a frame for each look; frames can be narrower than any window.
+/// Returns a page with the sample in a frame for each view; frames can be narrower than any window.
 fn frames(html: &str) -> String {
     let mut out = "<!DOCTYPE html><meta charset=\"utf-8\">\n".to_owned();
-    for Look { name, .. } in LOOKS {
+    for View { name, .. } in VIEWS {
         out += &format!("<pre id=\"{name}\"></pre>\n");
     }
-    for Look { name, width, dark } in LOOKS {
-        // Which scheme is preferred cannot be chosen from here, so each look has one scheme only.
+    for View { name, width, dark } in VIEWS {
+        // The preferred scheme cannot be set from here, so each view has one scheme only.
         assert_eq!(html.matches(DARK).count(), 1);
         let page = html.replace(DARK, if dark { "@media screen" } else { "@media not all" });
         let page = page.replacen("<head>", &format!("<head><script>{HOOKS}</script>"), 1);
@@ -68,7 +65,7 @@ fn frames(html: &str) -> String {
     out
 }
 
-/// What the browser has made of a page: its document and what it logged.
+/// Returns the document that the browser made of a page, and its log.
 fn opened(browser: &Path, html: &str) -> [String; 2] {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("frames.html");
@@ -90,9 +87,9 @@ fn report(document: &str, log: &str, name: &str) -> Value {
     serde_json::from_str(&json).unwrap_or_else(|error| panic!("{name}: {error} in {text:?}\n{log}"))
 }
 
-/// All numbers of what is said after the colons of a tip.
+/// Returns all numbers after the colons of a tooltip.
 fn numbers(said: &Value) -> Vec<f64> {
-    let said = said.as_str().expect("a tip is shown").replace('−', "-");
+    let said = said.as_str().expect("a tooltip is shown").replace('−', "-");
     let values = said.lines().filter_map(|line| line.rsplit_once(": "));
     values
         .flat_map(|(_, value)| value.split(" ± ").map(|number| number.parse().unwrap()).collect::<Vec<f64>>())
@@ -103,7 +100,7 @@ fn close(said: &[f64], expected: &[f64]) -> bool {
     said.len() == expected.len() && said.iter().zip(expected).all(|(a, b)| (a - b).abs() <= 5e-3 * b.abs())
 }
 
-fn check_curves(seen: &Value, lines: &Lines, name: &str) {
+fn check_lines(seen: &Value, lines: &Lines, name: &str) {
     let several = lines.series.iter().any(|series| series.group != lines.series[0].group);
     let toggles = seen["toggles"].as_array().unwrap();
     assert_eq!(toggles.len(), lines.series.len(), "{name}");
@@ -126,11 +123,11 @@ fn check_curves(seen: &Value, lines: &Lines, name: &str) {
     let point = lines.series[0].points[0];
     let expected: Vec<f64> = [point.x, point.y].into_iter().chain(point.error).collect();
     assert!(close(&numbers(&seen["first"]), &expected), "{name}: {} is not {point:?}", seen["first"]);
-    let read = seen["curves"].as_array().unwrap();
+    let read = seen["series"].as_array().unwrap();
     assert_eq!(read.len(), 3 * lines.series.len());
     for hover in read {
         let series = &lines.series[hover["series"].as_u64().unwrap() as usize];
-        // Neighbours that are drawn at the same place are one point of the drawing.
+        // Points that coincide are one point of the path.
         if hover["of"] == series.points.len() {
             let point = series.points[hover["point"].as_u64().unwrap() as usize];
             let expected: Vec<f64> = [point.x, point.y].into_iter().chain(point.error).collect();
@@ -140,22 +137,22 @@ fn check_curves(seen: &Value, lines: &Lines, name: &str) {
     }
 }
 
-fn check_map(seen: &Value, heat: &Heat, name: &str) {
-    let places = seen["places"].as_array().unwrap();
-    assert_eq!(places.len(), heat.places.len(), "{name}");
-    for (said, place) in places.iter().zip(&heat.places) {
+fn check_heat_map(seen: &Value, map: &HeatMap, name: &str) {
+    let annotations = seen["annotations"].as_array().unwrap();
+    assert_eq!(annotations.len(), map.annotations.len(), "{name}");
+    for (said, annotation) in annotations.iter().zip(&map.annotations) {
         let nearest = |all: &[f64], at: f64| {
             (0..all.len()).min_by(|&a, &b| (all[a] - at).abs().total_cmp(&(all[b] - at).abs())).unwrap()
         };
-        let (column, row) = (nearest(&heat.xs, place.x), nearest(&heat.ys, place.y));
-        let expected = [heat.xs[column], heat.ys[row], heat.values[row * heat.xs.len() + column]];
+        let (column, row) = (nearest(&map.xs, annotation.x), nearest(&map.ys, annotation.y));
+        let expected = [map.xs[column], map.ys[row], map.values[row * map.xs.len() + column]];
         assert!(close(&numbers(said), &expected), "{name}: {said} is not {expected:?}");
     }
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "whoever runs the tests should know what was not tested")]
-fn a_reader_sees_the_numbers_of_the_page_in_a_browser() {
+#[expect(clippy::print_stderr, reason = "the reader of the log must know what was not tested")]
+fn a_browser_shows_the_numbers_of_the_page() {
     let Some(browser) = browser() else {
         eprintln!("no Chromium on the path and none in ONEBASIN_BROWSER: pages were not opened");
         return;
@@ -163,7 +160,7 @@ fn a_reader_sees_the_numbers_of_the_page_in_a_browser() {
     let page = sample::page();
     let [document, log] = opened(&browser, &frames(&page.html()));
     assert!(!log.contains("CONSOLE"), "{log}");
-    for Look { name, dark, .. } in LOOKS {
+    for View { name, dark, .. } in VIEWS {
         let seen = report(&document, &log, name);
         assert_eq!(seen["problems"], serde_json::json!([]), "{name}");
         assert!(seen["overflow"].as_i64().unwrap() <= 0, "{name} is too wide by {}", seen["overflow"]);
@@ -175,23 +172,23 @@ fn a_reader_sees_the_numbers_of_the_page_in_a_browser() {
                 .filter_map(|it| it.parse::<u32>().ok())
                 .sum::<u32>()
         };
-        let [background, ink] = [bright(&seen["colours"][0]), bright(&seen["colours"][1])];
-        assert_eq!(background < ink, dark, "{name}: {}", seen["colours"]);
-        assert!(background.abs_diff(ink) > 400, "{name}: {}", seen["colours"]);
+        let [background, text] = [bright(&seen["colours"][0]), bright(&seen["colours"][1])];
+        assert_eq!(background < text, dark, "{name}: {}", seen["colours"]);
+        assert!(background.abs_diff(text) > 400, "{name}: {}", seen["colours"]);
 
         let cards: Vec<Vec<&str>> = page.headlines.iter().map(|it| vec![&*it.label, &it.value, &it.note]).collect();
         assert_eq!(seen["cards"], serde_json::json!(cards), "{name}");
         let table = sample::results().csv();
         let cells: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
         let shown: Vec<Vec<String>> = serde_json::from_value(seen["tables"][0].clone()).unwrap();
-        // The titles hold commas, so they are compared without their quotes.
+        // The titles hold commas, which this test does not parse.
         assert_eq!(shown[0].len(), 6, "{name}");
         assert_eq!(shown[1..], cells[1..], "{name}");
 
         for (figure, seen) in page.figures().zip(seen["figures"].as_array().unwrap()) {
             assert_eq!(seen["id"], format!("figure-{}", figure.id));
             assert_eq!(seen["files"][1]["text"], figure.csv(), "{name}");
-            // The file is the drawing itself, whichever way its attributes are ordered.
+            // The file is the figure itself, up to the order of attributes.
             let file = seen["files"][0]["text"].as_str().unwrap();
             let [ours, theirs] = [&*figure.svg(), file].map(|svg| {
                 let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{error} in {svg}"));
@@ -205,8 +202,9 @@ fn a_reader_sees_the_numbers_of_the_page_in_a_browser() {
             });
             assert_eq!(ours, theirs, "{name}");
             match &figure.chart {
-                Chart::Lines(lines) => check_curves(seen, lines, name),
-                Chart::Heat(heat) => check_map(seen, heat, name),
+                Chart::Lines(lines) => check_lines(seen, lines, name),
+                Chart::HeatMap(map) => check_heat_map(seen, map, name),
+                _ => panic!("an unknown chart"),
             }
         }
     }

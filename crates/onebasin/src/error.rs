@@ -1,8 +1,8 @@
 //! The one error type of the library; every variant carries the operands that made it.
 
 use std::fmt;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What can be wrong with what a caller hands in.
 ///
@@ -10,67 +10,57 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The work was asked to stop, and has.
+    #[error("stopped")]
+    Stopped,
+    /// A setting whose value is not one of those that are allowed.
+    ///
+    /// The key is that of the table at hand; [`Error::within`] puts the name of the table before it.
+    #[error("`{key}` is {value}; it must be {expected}")]
+    Setting {
+        /// Which setting, by its name in a configuration.
+        key: String,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        expected: String,
+    },
     /// A size that must be at least one is zero.
     #[error("{what} is 0; it must be at least 1")]
     Zero {
         /// Which size.
         what: String,
     },
-    /// A number that must be positive and finite is not.
-    #[error("{what} is {value}; it must be a positive number")]
-    NotPositive {
-        /// Which number, by its name in a configuration.
-        what: &'static str,
-        /// What was given.
-        value: String,
-    },
-    /// A number lies outside of its range.
+    /// A number is not one of those that are allowed.
     #[error("{what} is {value}; it must be {expected}")]
     OutOfRange {
-        /// Which number, by its name in a configuration.
-        what: &'static str,
-        /// What was given.
-        value: String,
-        /// Its range.
-        expected: &'static str,
-    },
-    /// A number is NaN or infinite.
-    #[error("{what} is {value}; it must be finite")]
-    NotFinite {
         /// Which number.
         what: String,
         /// What was given.
         value: String,
+        /// What is allowed.
+        expected: &'static str,
     },
-    /// A standard deviation below zero.
-    #[error("a standard deviation of tensor `{tensor}` is {value}; it must not be negative")]
-    NotAStd {
+    /// A value of a tensor with which nothing can be computed.
+    #[error("a {what} of tensor `{tensor}` is {value}{fault}")]
+    TensorValue {
+        /// Which kind of value.
+        what: &'static str,
         /// Name of the tensor.
         tensor: String,
-        /// What was given.
+        /// The value.
         value: String,
+        /// What is wrong with it.
+        fault: &'static str,
     },
-    /// A value that must be a number is NaN or infinite.
-    #[error("a value of tensor `{tensor}` is {value}; a posterior that diverged cannot be aligned")]
-    Diverged {
-        /// Name of the tensor.
-        tensor: String,
-        /// What was found.
-        value: String,
+    /// A criterion that compares activations, where there are only weights.
+    #[error("the criterion `{criterion}` needs data; others are: {others}")]
+    NeedsData {
+        /// Name of the criterion.
+        criterion: &'static str,
+        /// The criteria that need none.
+        others: List,
     },
-    /// A divergence from a distribution that has no width.
-    #[error(
-        "a standard deviation of tensor `{tensor}` is {std}, from which every divergence is infinite; use the channel w2 or mean"
-    )]
-    NoWidth {
-        /// Name of the tensor.
-        tensor: String,
-        /// What was found.
-        std: String,
-    },
-    /// The channel that compares activations, where there are only weights.
-    #[error("the channel `activation` needs data; use w2, mean, kl or jeffreys")]
-    NeedsData,
     /// A tensor that one permutation acts on twice, or more than two do.
     #[error("tensor `{tensor}` is permuted by {groups}; alignment needs at most two different permutations for each")]
     NotBilinear {
@@ -87,16 +77,68 @@ pub enum Error {
         /// The distances of the second and the third from the first.
         sides: String,
     },
-    /// A posterior to begin at, for a method that begins at initial values.
-    #[error("only `hmc` can begin at a posterior; leave `start` out")]
-    NoStart,
-    /// A file that cannot be read, written or understood.
+    /// A posterior to start at, for a method that starts at an initialisation.
+    #[error("`{method}` cannot start at a posterior; of the methods these can: {able}; leave `start` out")]
+    NoStart {
+        /// Name of the method.
+        method: &'static str,
+        /// Names of the methods that can.
+        able: List,
+    },
+    /// A posterior that does not say of which network it is.
+    #[error("the posterior does not say of which architecture it is, which is needed here")]
+    NoArch,
+    /// A file or folder that the operating system refuses to read or write.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system says.
+        source: IoError,
+    },
+    /// A file that does not hold what it should.
     #[error("{}: {reason}", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A folder that cannot be used.
+    #[error("{}: {reason}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// A stage that writes files, and has no folder for them.
+    #[error("the stage `{stage}` writes files, so it needs a folder")]
+    NoFolder {
+        /// Name of the stage.
+        stage: &'static str,
+    },
+    /// An error, and where it happened.
+    #[error("{place}: {source}")]
+    At {
+        /// The file, or what was being done.
+        place: String,
+        /// The error.
+        source: Box<Error>,
+    },
+    /// A posterior whose provenance does not say what is needed.
+    #[error("its provenance lacks {missing}")]
+    Provenance {
+        /// What is needed.
+        missing: String,
+    },
+    /// A table of an experiment that needs more posteriors than are trained.
+    #[error("[{table}] compares posteriors: it needs [train] and at least {needed} seeds")]
+    MissingPosteriors {
+        /// The table.
+        table: String,
+        /// How many posteriors it needs.
+        needed: usize,
     },
     /// A configuration that cannot be understood.
     #[error("{name}: {reason}")]
@@ -116,25 +158,13 @@ pub enum Error {
         /// What it has.
         data: String,
     },
-    /// A network needs at least two classes to choose between.
-    #[error("a classifier needs at least 2 classes, not {classes}")]
-    TooFewClasses {
+    /// A number of classes, of layers or of posteriors that does not do.
+    #[error("{need}, not {got}")]
+    Count {
+        /// What needs which number.
+        need: &'static str,
         /// The number given.
-        classes: usize,
-    },
-    /// A residual network of this depth does not exist.
-    #[error("a resnet has 6n + 2 layers (8, 14, 20, ..., 1202), not {depth}")]
-    Depth {
-        /// The depth given.
-        depth: usize,
-    },
-    /// A convolution can go by one or two positions.
-    #[error("the stride of `{layer}` is {stride}; it must be 1 or 2")]
-    Stride {
-        /// Name of the layer.
-        layer: String,
-        /// The stride given.
-        stride: usize,
+        got: usize,
     },
     /// An instruction set that this machine does not have.
     #[error("this machine does not have {isa}")]
@@ -190,9 +220,11 @@ pub enum Error {
         /// The first difference.
         difference: String,
     },
-    /// No tensor has this name.
-    #[error("there is no tensor `{name}`; there are: {known}")]
-    NoTensor {
+    /// Nothing has this name.
+    #[error("there is no {kind} `{name}`; there are: {known}")]
+    Unknown {
+        /// Kind of thing that was asked for.
+        kind: &'static str,
         /// The name asked for.
         name: String,
         /// The names there are.
@@ -222,14 +254,6 @@ pub enum Error {
         /// The first difference.
         difference: String,
     },
-    /// No group of units has this name.
-    #[error("there is no group `{name}`; there are: {known}")]
-    NoGroup {
-        /// The name asked for.
-        name: String,
-        /// The names there are.
-        known: List,
-    },
     /// A description of symmetries that contradicts the layout or itself.
     #[error("the permutation spec is wrong: {fault}")]
     Spec {
@@ -243,16 +267,19 @@ pub enum Error {
         activation: String,
     },
     /// A network through which moments are not propagated.
-    #[error("moments go through dense layers with relu only, not through `{layer}`; restore by weights or by images")]
+    #[error("moments go through dense layers with relu only, not through `{layer}`; rescale by weights or on data")]
     NoMoments {
         /// The layer.
         layer: String,
     },
-    /// A batch without images.
+    /// A model that does not show its hidden units.
+    #[error("this model does not show the activations of its hidden layers, which are needed here")]
+    NoActivations,
+    /// A batch without examples.
     #[error("the batch is empty")]
     EmptyBatch,
     /// A label that is not a class.
-    #[error("label {label} of image {index} is not one of the {classes} classes (0 to {})", classes - 1)]
+    #[error("label {label} of example {index} is not one of the {classes} classes (0 to {})", classes - 1)]
     Label {
         /// Position in the batch.
         index: usize,
@@ -261,56 +288,23 @@ pub enum Error {
         /// Number of classes.
         classes: usize,
     },
-    /// No data set has this name.
-    #[error("there is no data set `{name}`; there are: {known}")]
-    NoDataset {
-        /// The name asked for.
-        name: String,
-        /// The names there are.
-        known: List,
-    },
     /// A file of a data set is not there.
-    #[error(
-        "there is no file {file}; `onebasin data get {dataset}` downloads it, \
-         or say where it is by --data DIR or ONEBASIN_DATA"
-    )]
+    #[error("there is no file {}; `onebasin data get {dataset}` downloads it", path.display())]
     NoFile {
         /// Where it was looked for.
-        file: String,
+        path: PathBuf,
         /// Name of the data set.
         dataset: String,
     },
-    /// A file cannot be read.
-    #[error("cannot read {file}: {reason}")]
-    CannotRead {
-        /// The file.
-        file: String,
-        /// What the system says.
-        reason: String,
-    },
-    /// A file of a data set does not hold what it should.
-    #[error("{file}: {field} is {got}, but should be {expected}; `onebasin data get {dataset}` replaces it")]
-    BadFile {
-        /// The file.
-        file: String,
-        /// Which part of it.
-        field: String,
-        /// What it is.
-        got: String,
-        /// What it should be.
-        expected: String,
-        /// Name of the data set.
-        dataset: String,
-    },
-    /// A subset of more images than there are.
-    #[error("`{subset}` is more than the {images} images of `{dataset}`")]
-    SubsetTooLarge {
+    /// A subset of more images than there are, or of none.
+    #[error("`{subset}` {fault} of `{dataset}`")]
+    Subset {
         /// The subset, as it is written.
         subset: String,
+        /// What is wrong with it.
+        fault: String,
         /// Name of the data set.
         dataset: String,
-        /// How many images there are.
-        images: usize,
     },
     /// A subset of a class that the data set does not have.
     #[error("there is no class {class} in `{dataset}`, which `{subset}` asks for; its classes are 0 to {}", classes - 1)]
@@ -324,14 +318,6 @@ pub enum Error {
         /// Number of classes.
         classes: usize,
     },
-    /// A subset without images.
-    #[error("`{subset}` leaves no image of `{dataset}`")]
-    EmptySubset {
-        /// The subset, as it is written.
-        subset: String,
-        /// Name of the data set.
-        dataset: String,
-    },
     /// The threads asked for could not be started.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
@@ -343,22 +329,115 @@ pub enum Error {
 }
 
 impl Error {
-    /// Refuses what is not a positive number, and what single precision could not work with.
-    pub(crate) fn unless_positive(what: &'static str, value: f64) -> Result<()> {
-        if !(value > 0.0 && value.is_finite()) {
-            return Err(Self::NotPositive { what, value: value.to_string() });
-        }
-        if !(1e-30..=1e30).contains(&value) {
-            return Err(Self::OutOfRange { what, value: format!("{value:e}"), expected: "between 1e-30 and 1e30" });
-        }
-        Ok(())
+    /// A setting with a value that is not allowed.
+    pub fn setting(key: &str, value: impl fmt::Display, expected: &str) -> Self {
+        Self::Setting { key: key.to_owned(), value: value.to_string(), expected: expected.to_owned() }
     }
 
-    /// The error of the operating system about a file.
-    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        Self::File { path: path.to_owned(), reason: error.to_string() }
+    /// A number that is not one of those that are allowed.
+    pub(crate) fn out_of_range(what: impl Into<String>, value: impl fmt::Display, expected: &'static str) -> Self {
+        Self::OutOfRange { what: what.into(), value: value.to_string(), expected }
+    }
+
+    /// A name that nothing has, and the names there are.
+    pub(crate) fn unknown<'a>(kind: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> Self {
+        Self::Unknown { kind, name: name.to_owned(), known: List(known.map(str::to_owned).collect()) }
+    }
+
+    /// The same error, of a setting that lies in this table.
+    #[must_use]
+    pub fn within(self, table: &str) -> Self {
+        match self {
+            Self::Setting { key, value, expected } => Self::Setting { key: format!("{table}.{key}"), value, expected },
+            other => other,
+        }
+    }
+
+    /// The same error, with where it happened; an order to stop stays what it is.
+    #[must_use]
+    pub fn at(self, place: impl fmt::Display) -> Self {
+        match self {
+            Self::Stopped | Self::Config { .. } => self,
+            other => Self::At { place: place.to_string(), source: Box::new(other) },
+        }
+    }
+
+    /// A file whose contents cannot be understood.
+    pub fn damaged(path: &Path, reason: &dyn fmt::Display) -> Self {
+        Self::File { path: path.to_owned(), reason: reason.to_string() }
+    }
+
+    /// Refuses an array that has not as many values as are expected.
+    pub(crate) fn unless_length(what: &'static str, got: usize, expected: usize, why: impl fmt::Display) -> Result<()> {
+        if got == expected { Ok(()) } else { Err(Self::Length { what, got, expected, why: why.to_string() }) }
+    }
+    /// Refuses a size that is zero.
+    pub(crate) fn unless_zero(what: impl fmt::Display, size: usize) -> Result<()> {
+        if size == 0 { Err(Self::Zero { what: what.to_string() }) } else { Ok(()) }
+    }
+    /// Refuses a setting whose value is not allowed.
+    pub(crate) fn unless(allowed: bool, key: &str, value: impl fmt::Display, expected: &str) -> Result<()> {
+        if allowed { Ok(()) } else { Err(Self::setting(key, value, expected)) }
+    }
+
+    /// Refuses a setting that is not a positive number, or one that single precision could not work with.
+    pub(crate) fn unless_positive(key: &str, value: f64) -> Result<()> {
+        Self::unless(value > 0.0 && value.is_finite(), key, value, "a positive number")?;
+        Self::unless((1e-30..=1e30).contains(&value), key, format_args!("{value:e}"), "between 1e-30 and 1e30")
+    }
+
+    /// Refuses a list with a value that is not allowed.
+    pub(crate) fn unless_all<T: fmt::Display>(
+        key: &str,
+        values: &[T],
+        allowed: impl Fn(&T) -> bool,
+        expected: &str,
+    ) -> Result<()> {
+        let wrong = values.iter().find(|value| !allowed(value));
+        wrong.map_or(Ok(()), |value| Err(Self::setting(key, format_args!("a list with {value}"), expected)))
+    }
+
+    /// Refuses a setting that counts nothing.
+    pub(crate) fn unless_counted<N: Copy + Default + PartialEq>(key: &str, value: N) -> Result<()> {
+        if value == N::default() { Err(Self::setting(key, 0, "at least 1")) } else { Ok(()) }
+    }
+
+    /// The error of the operating system about a file or folder.
+    pub fn file(path: &Path, error: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source: IoError(Arc::new(error)) }
     }
 }
+
+/// An error of the operating system that can be cloned; two are equal if they say the same.
+#[derive(Clone, Debug)]
+pub struct IoError(Arc<std::io::Error>);
+
+impl fmt::Display for IoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for IoError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.0)
+    }
+}
+
+impl IoError {
+    /// The kind of error.
+    pub fn kind(&self) -> std::io::ErrorKind {
+        self.0.kind()
+    }
+}
+
+impl PartialEq for IoError {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind() == other.kind() && self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for IoError {}
 
 /// Names in an error message, cut after the first dozen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -366,12 +445,9 @@ pub struct List(pub Vec<String>);
 
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 12;
-        write!(f, "{}", self.0[..self.0.len().min(SHOWN)].join(", "))?;
-        if self.0.len() > SHOWN {
-            write!(f, ", ... ({} more)", self.0.len() - SHOWN)?;
-        }
-        Ok(())
+        let more = self.0.len().saturating_sub(12);
+        let shown = self.0[..self.0.len() - more].join(", ");
+        if more == 0 { f.write_str(&shown) } else { write!(f, "{shown}, ... ({more} more)") }
     }
 }
 

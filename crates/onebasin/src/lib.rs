@@ -1,11 +1,19 @@
-#![doc = include_str!("../../../README.md")]
+//! Brings neural-network posteriors into one basin: networks, inference, alignment, measures and experiments.
+//!
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
 
+#[macro_use]
+mod named;
 pub mod error;
-pub mod kernels;
+pub mod keys;
+pub mod progress;
+pub mod threads;
 pub mod rng;
 pub mod params;
 pub mod arch;
 pub mod data;
+pub mod model;
 pub mod assign;
 pub mod symmetry;
 pub mod net;

@@ -1,8 +1,6 @@
-//! Named f32 arrays in one contiguous buffer: the currency that all rooms trade in.
+//! Points in the space of a network's parameters: named f32 arrays in one contiguous buffer.
 
-use crate::error::Error;
-use crate::error::List;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,9 +40,7 @@ impl Layout {
     /// Lays the tensors out one behind the other.
     pub fn new<'a>(tensors: impl IntoIterator<Item = (&'a str, &'a [usize])>) -> Result<Self> {
         let mut layout = Self::default();
-        for (name, shape) in tensors {
-            layout.push(name, shape)?;
-        }
+        tensors.into_iter().try_for_each(|(name, shape)| layout.push(name, shape).map(drop))?;
         Ok(layout)
     }
 
@@ -56,8 +52,7 @@ impl Layout {
         // Half the address space in bytes: what a Vec<f32> can hold at most.
         let limit = isize::MAX as usize / size_of::<f32>();
         let size = shape.iter().try_fold(1usize, |size, axis| size.checked_mul(*axis));
-        let end = size.and_then(|size| self.len.checked_add(size)).filter(|end| *end <= limit);
-        let Some(end) = end else {
+        let Some(end) = size.and_then(|size| self.len.checked_add(size)).filter(|end| *end <= limit) else {
             return Err(Error::TooLarge { what: format!("tensor `{name}`"), size: size.unwrap_or(usize::MAX) });
         };
         let index = self.tensors.len();
@@ -83,33 +78,41 @@ impl Layout {
     }
     /// The tensor of this name.
     pub fn tensor(&self, name: &str) -> Result<&Tensor> {
-        self.by_name.get(name).map(|index| &self.tensors[*index]).ok_or_else(|| Error::NoTensor {
-            name: name.to_owned(),
-            known: List(self.tensors.iter().map(|tensor| tensor.name.clone()).collect()),
-        })
+        let found = self.by_name.get(name).map(|index| &self.tensors[*index]);
+        found.ok_or_else(|| Error::unknown("tensor", name, self.tensors.iter().map(Tensor::name)))
+    }
+
+    /// Refuses values of which one `is_wrong`: a `what` with this `fault`.
+    pub(crate) fn refuse(
+        &self,
+        values: &[f32],
+        (what, fault): (&'static str, &'static str),
+        is_wrong: impl Fn(f32) -> bool,
+    ) -> Result<()> {
+        let Some(at) = values.iter().position(|value| is_wrong(*value)) else { return Ok(()) };
+        let tensor = self.tensors.iter().find(|tensor| tensor.range.contains(&at)).expect("every value is in a tensor");
+        Err(Error::TensorValue { what, tensor: tensor.name.clone(), value: values[at].to_string(), fault })
+    }
+
+    /// Refuses values that are NaN or infinite, which a training that diverged leaves.
+    pub(crate) fn check_finite(&self, values: &[f32]) -> Result<()> {
+        self.refuse(values, ("value", "; the posterior has diverged"), |value| !value.is_finite())
     }
 
     /// Says where two layouts differ first; `Ok` if they do not.
     pub fn check_same(&self, other: &Self) -> Result<()> {
-        for (ours, theirs) in self.tensors.iter().zip(&other.tensors) {
-            if (&ours.name, &ours.shape) != (&theirs.name, &theirs.shape) {
-                return Err(Error::Layout {
-                    difference: format!(
-                        "`{}` {:?} where `{}` {:?} is expected",
-                        theirs.name, theirs.shape, ours.name, ours.shape
-                    ),
-                });
-            }
-        }
-        match self.tensors.len().cmp(&other.tensors.len()) {
-            std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Less => Err(Error::Layout {
-                difference: format!("`{}` is not expected", other.tensors[self.tensors.len()].name),
-            }),
-            std::cmp::Ordering::Greater => {
-                Err(Error::Layout { difference: format!("`{}` is missing", self.tensors[other.tensors.len()].name) })
-            }
-        }
+        let mut pairs = self.tensors.iter().zip(&other.tensors);
+        let differ = pairs.find(|(ours, theirs)| (&ours.name, &ours.shape) != (&theirs.name, &theirs.shape));
+        let difference = if let Some((ours, theirs)) = differ {
+            format!("`{}` {:?} where `{}` {:?} is expected", theirs.name, theirs.shape, ours.name, ours.shape)
+        } else if let Some(theirs) = other.tensors.get(self.tensors.len()) {
+            format!("`{}` is not expected", theirs.name)
+        } else if let Some(ours) = self.tensors.get(other.tensors.len()) {
+            format!("`{}` is missing", ours.name)
+        } else {
+            return Ok(());
+        };
+        Err(Error::Layout { difference })
     }
 }
 
@@ -128,14 +131,8 @@ impl Params {
 
     /// The values given, in the order of the layout.
     pub fn from_values(layout: &Arc<Layout>, values: Vec<f32>) -> Result<Self> {
-        if values.len() != layout.len() {
-            return Err(Error::Length {
-                what: "the parameter vector",
-                got: values.len(),
-                expected: layout.len(),
-                why: format!("{} tensors", layout.tensors().len()),
-            });
-        }
+        let why = format_args!("{} tensors", layout.tensors().len());
+        Error::unless_length("the parameter vector", values.len(), layout.len(), why)?;
         Ok(Self { layout: Arc::clone(layout), values })
     }
 
@@ -172,9 +169,7 @@ impl Params {
 
     /// Multiplies every value, in place.
     pub fn scale(&mut self, factor: f32) {
-        for value in &mut self.values {
-            *value *= factor;
-        }
+        self.values.iter_mut().for_each(|value| *value *= factor);
     }
 
     /// Inner product, summed in f64.

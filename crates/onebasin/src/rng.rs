@@ -1,17 +1,14 @@
 //! Turns a seed, a label and an index into an independent stream of random numbers, the same on every platform.
 
-use crate::kernels::Isa;
-use crate::kernels::normal::FillNormal;
-use crate::kernels::normal::State;
+use onebasin_kernels::Isa;
+use onebasin_kernels::normal::{FillNormal, State};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng;
-use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// Normal numbers made from one seeding of the fast generators: the unit in which a fill can be divided.
 ///
-/// Seeding costs the time of some four hundred values with 16 lanes, of fewer with 8. Blocks of 16384 would be 7 %
-/// (16 lanes) or 3 % (8 lanes) faster, but 4096 divide evenly among threads in smaller fills, and stay in the first
-/// level of the cache.
+/// Blocks of 16384 would be 7 % (16 lanes) or 3 % (8 lanes) faster, since seeding costs the time of up to four hundred
+/// values; but 4096 divide evenly among threads in smaller fills, and stay in the first-level cache.
 pub const BLOCK_LEN: usize = 4096;
 
 /// The `ChaCha` stream of [`Stream::generator`]; no fill has so many blocks.
@@ -40,13 +37,13 @@ impl Stream {
         Self { key }
     }
 
-    /// A generator at the beginning of this stream, for shuffles and single numbers; independent of the normal numbers.
+    /// A generator at the beginning of this stream, for permutations and single numbers; independent of the normal numbers.
     pub fn generator(&self) -> ChaCha8Rng {
         self.chacha(GENERATOR_STREAM)
     }
 
     /// Fills `out` with the numbers 0, 1, 2... in random order (Fisher and Yates, in the form of Durstenfeld).
-    pub fn shuffle(&self, out: &mut [u32]) {
+    pub fn fill_permutation(&self, out: &mut [u32]) {
         for (number, slot) in (0..).zip(&mut *out) {
             *slot = number;
         }
@@ -58,18 +55,13 @@ impl Stream {
 
     /// Fills `out` with standard normal numbers; a shorter fill is a prefix of a longer one.
     pub fn fill_normal(&self, out: &mut [f32]) {
-        self.fill_normal_blocks(0, out);
+        self.fill_normal_on(Isa::detect(), 0, out);
     }
 
-    /// Fills `out` with the part of the sequence of [`Self::fill_normal`] that begins at value
-    /// `first_block · BLOCK_LEN`.
+    /// Fills `out` with the part of the sequence of [`Self::fill_normal`] that begins at value `first_block · BLOCK_LEN`, on
+    /// a given instruction set; all give the same bits.
     ///
     /// Threads that each fill some blocks thus make together what one call would.
-    pub fn fill_normal_blocks(&self, first_block: usize, out: &mut [f32]) {
-        self.fill_normal_on(Isa::detect(), first_block, out);
-    }
-
-    /// [`Self::fill_normal_blocks`] on a given instruction set; all give the same bits.
     pub fn fill_normal_on(&self, isa: Isa, first_block: usize, out: &mut [f32]) {
         for (offset, block) in out.chunks_mut(BLOCK_LEN).enumerate() {
             let mut seeder = self.chacha((first_block + offset) as u64);
@@ -138,7 +130,7 @@ mod tests {
         let mut part = vec![f32::NAN; BLOCKS * BLOCK_LEN];
         let parts = len.div_ceil(part.len());
         for number in 0..parts {
-            stream.fill_normal_blocks(number * BLOCKS, &mut part);
+            stream.fill_normal_on(Isa::detect(), number * BLOCKS, &mut part);
             visit(&part);
         }
         (parts * part.len()) as f64
@@ -214,7 +206,7 @@ mod tests {
             let mut parts = vec![f32::NAN; len];
             std::thread::scope(|scope| {
                 for (number, part) in parts.chunks_mut(blocks_per_part * BLOCK_LEN).enumerate() {
-                    scope.spawn(move || stream.fill_normal_blocks(number * blocks_per_part, part));
+                    scope.spawn(move || stream.fill_normal_on(Isa::detect(), number * blocks_per_part, part));
                 }
             });
             prop_assert_eq!(bits(&normals(stream, len)), bits(&parts));
@@ -344,6 +336,17 @@ mod tests {
         for lag in (1..=64).chain([BLOCK_LEN - 16, BLOCK_LEN, BLOCK_LEN + 16, 2 * BLOCK_LEN]) {
             assert_uncorrelated(&values[lag..], &values[..values.len() - lag], &format!("lag {lag}"));
         }
+    }
+
+    #[test]
+    fn a_permutation_does_not_depend_on_what_it_is_written_over() {
+        let [mut one, mut other] = [vec![7; 100], (0..100).rev().collect::<Vec<u32>>()];
+        for out in [&mut one, &mut other] {
+            stream().fill_permutation(out);
+        }
+        assert_eq!(one, other);
+        one.sort_unstable();
+        assert!(one.into_iter().eq(0..100));
     }
 
     #[test]

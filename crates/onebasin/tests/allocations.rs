@@ -1,21 +1,13 @@
-//! After the first call a network allocates nothing more, on one thread or several.
+//! After the first call a network allocates nothing more, on one thread or several; nor do Gaussian draws.
 
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Cnn;
-use onebasin::arch::Mlp;
-use onebasin::arch::Normalisation;
-use onebasin::arch::Preset;
-use onebasin::arch::ResNet;
-use onebasin::arch::Shortcut;
-use onebasin::net::Batch;
+use onebasin::arch::{Activation, Arch, Cnn, Mlp, Normalisation, Preset, ResNet, Shortcut};
+use onebasin::model::Batch;
 use onebasin::net::Net;
 use onebasin::params::Params;
-use std::alloc::GlobalAlloc;
-use std::alloc::Layout;
-use std::alloc::System;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use onebasin::rng::Stream;
+use onebasin::threads::pool;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Counts what the whole process allocates.
 struct Counting;
@@ -53,26 +45,34 @@ fn nothing_is_allocated_after_the_first_call() {
     for preset in presets {
         let arch = Arch::new(preset).unwrap();
         for threads in [1, 2] {
-            let mut net = Net::new(&arch, threads).unwrap();
+            let mut net = Net::new(&arch, &pool(threads).unwrap()).unwrap();
             let params = arch.initialise(0);
             let mut gradient = Params::zeros(arch.layout());
             let count = 300;
             let (images, labels) = (vec![0.5; count * arch.input().len()], vec![3; count]);
             let mut logits = vec![0.0; count * 10];
-            let batch = Batch { images: &images, labels: &labels };
+            let batch = Batch { inputs: &images, labels: &labels };
             let mut everything = || {
                 net.logits(&params, &images, &mut logits).unwrap();
                 net.gradient(&params, batch, &mut gradient).unwrap();
                 net.log_likelihood(&params, batch).unwrap()
             };
             everything();
-            // The test harness has threads of its own: what every one of several calls allocates is ours.
-            let allocated = (0..3).map(|_| {
-                let before = ALLOCATIONS.load(Ordering::SeqCst);
-                everything();
-                ALLOCATIONS.load(Ordering::SeqCst) - before
-            });
-            assert_eq!(allocated.min(), Some(0), "{:?} on {threads} threads", arch.preset());
+            assert_eq!(allocated(everything), 0, "{:?} on {threads} threads", arch.preset());
         }
     }
+    let mut noise = vec![0.0; 1000];
+    let stream = Stream::new(0, "noise", 0);
+    stream.fill_normal(&mut noise);
+    assert_eq!(allocated(|| stream.fill_normal(&mut noise)), 0, "a Gaussian draw");
+}
+
+/// How often a call allocates. The test harness has threads of its own: what every one of several calls allocates is ours.
+fn allocated<T>(mut call: impl FnMut() -> T) -> usize {
+    let counts = (0..3).map(|_| {
+        let before = ALLOCATIONS.load(Ordering::SeqCst);
+        call();
+        ALLOCATIONS.load(Ordering::SeqCst) - before
+    });
+    counts.min().expect("three calls")
 }

@@ -1,15 +1,6 @@
 //! Presets build the networks they name, survive serialisation, and refuse what does not fit.
 
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Cnn;
-use onebasin::arch::Mlp;
-use onebasin::arch::Normalisation;
-use onebasin::arch::Preset;
-use onebasin::arch::ResNet;
-use onebasin::arch::Shape;
-use onebasin::arch::Shortcut;
-use onebasin::arch::Stage;
+use onebasin::arch::{Activation, Arch, Cnn, Mlp, Normalisation, Preset, ResNet, Shape, Shortcut, Stage};
 
 fn mlp(input: &str, hidden: &[usize]) -> Mlp {
     let input = input.parse().unwrap();

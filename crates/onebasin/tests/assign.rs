@@ -1,11 +1,9 @@
 //! Assignments are optimal: equal to the best of all permutations where those can be counted, and proved by their duals.
 
-use onebasin::assign::Assigner;
-use onebasin::assign::Assignment;
-use onebasin::assign::Goal;
+use onebasin::assign::{Assigner, Assignment, Goal};
 use onebasin::error::Error;
-use onebasin::kernels::Isa;
 use onebasin::rng::Stream;
+use onebasin_kernels::Isa;
 use proptest::prelude::*;
 
 const GOALS: [Goal; 2] = [Goal::Minimise, Goal::Maximise];

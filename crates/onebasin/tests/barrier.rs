@@ -1,29 +1,18 @@
 //! Barriers between posteriors: where there is none, what mirrors them, and how sure they are.
 
 use onebasin::align;
-use onebasin::arch::Arch;
-use onebasin::arch::Preset;
-use onebasin::data::Examples;
-use onebasin::data::Scaling;
-use onebasin::data::Split;
-use onebasin::data::Standardisation;
-use onebasin::data::Subset;
-use onebasin::kernels::Team;
-use onebasin::measure::BarrierSettings;
-use onebasin::measure::Barriers;
-use onebasin::measure::Curve;
-use onebasin::measure::Curves;
-use onebasin::measure::Point;
-use onebasin::measure::Quality;
+use onebasin::arch::{Arch, Preset};
+use onebasin::data::{Examples, Scaling, Split, Standardisation, Subset};
+use onebasin::error::Error;
+use onebasin::measure::{BarrierSettings, Barriers, Curve, Curves, Point, Quality};
 use onebasin::net::Likelihood;
 use onebasin::params::Params;
-use onebasin::path::Geodesic;
-use onebasin::path::Path;
-use onebasin::posterior::Gaussian;
-use onebasin::posterior::Posterior;
-use onebasin::posterior::Predictor;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Spec;
+use onebasin::path::{Geodesic, Path};
+use onebasin::posterior::{Gaussian, Posterior, Predictor};
+use onebasin::progress::{Monitor, Progress};
+use onebasin::symmetry::{Permutations, Spec};
+use onebasin::threads::pool;
+use onebasin_kernels::ThreadPool;
 use std::ops::ControlFlow;
 
 const SETTINGS: BarrierSettings = BarrierSettings { points: 7, samples: 10, replicates: 20, seed: 3 };
@@ -51,10 +40,9 @@ fn curves(from: &Gaussian, to: &Gaussian, settings: BarrierSettings, threads: us
 }
 
 fn on(examples: &Examples, from: &Gaussian, to: &Gaussian, settings: BarrierSettings, threads: usize) -> Curves {
-    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, threads).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(threads).unwrap()).unwrap();
     let path = Geodesic::new(from, to).unwrap();
-    let mut go_on = |_, _| ControlFlow::Continue(());
-    Curves::along(&path, &mut predictor, examples, None, settings, &mut go_on).unwrap().unwrap()
+    Curves::along(&path, &mut predictor, examples, None, settings, &mut Monitor::silent()).unwrap()
 }
 
 fn all(curve: &Curve) -> [Barriers; 2] {
@@ -87,11 +75,10 @@ fn every_point_is_what_a_predictor_says_of_it() {
     let (from, to) = (gaussian(1, 0.2), gaussian(2, 0.3));
     let found = curves(&from, &to, SETTINGS, 2);
     let examples = examples(150);
-    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, 1).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(1).unwrap()).unwrap();
     let mut mean = |gaussian: Gaussian| {
         let posterior = Posterior::Gaussian(gaussian);
-        let mut go_on = |_, _| ControlFlow::Continue(());
-        predictor.mean(&posterior, &examples, SETTINGS.samples, SETTINGS.seed, &mut go_on).unwrap().unwrap()
+        predictor.mean(&posterior, &examples, SETTINGS.samples, SETTINGS.seed, &mut Monitor::silent()).unwrap()
     };
     let check = |point: &Point, probabilities: &[f64]| {
         let quality = Quality::of(probabilities, examples.dataset().labels(), SETTINGS.samples).unwrap();
@@ -104,7 +91,7 @@ fn every_point_is_what_a_predictor_says_of_it() {
         let mixture = ends[0].iter().zip(&ends[1]).map(|(a, b)| (1.0 - point.tau) * a + point.tau * b);
         check(mixed, &mixture.collect::<Vec<f64>>());
     }
-    assert_eq!((found.images, found.samples), (150, SETTINGS.samples));
+    assert_eq!((found.examples, found.samples), (150, SETTINGS.samples));
 }
 
 #[test]
@@ -186,8 +173,8 @@ fn a_permuted_copy_has_a_barrier_until_it_is_aligned() {
     let b = apply(&Permutations::random(&spec, 5), &a);
     let rises = |to: &Gaussian| curves(&a, to, SETTINGS, 2).path.loss.instability.value;
     assert!(rises(&b).abs() > 1e-3, "{}", rises(&b));
-    let team = Team::new(2).unwrap();
-    let found = align::pair(&spec, &a, &b, align::Settings::default(), &team, &mut |_| ()).unwrap();
+    let pool = ThreadPool::new(2).unwrap();
+    let found = align::pair(&spec, &a, &b, align::Settings::default(), &pool, &mut Monitor::silent()).unwrap();
     assert_eq!(rises(&apply(&found.permutations, &b)), 0.0);
 }
 
@@ -222,19 +209,24 @@ fn standard_errors_are_the_spread_over_seeds() {
 fn progress_is_told_and_may_break_off() {
     let (a, b) = (gaussian(1, 0.2), gaussian(2, 0.3));
     let path = Geodesic::new(&a, &b).unwrap();
-    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, 1).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(1).unwrap()).unwrap();
     let mut seen = Vec::new();
     let total = SETTINGS.points * SETTINGS.samples * 20;
-    let mut watch = |done, of| {
-        assert_eq!(of, total);
-        seen.push(done);
+    let mut watch = |progress: Progress<'_>| {
+        assert_eq!(progress.total, total);
+        seen.push(progress.done);
         ControlFlow::Continue(())
     };
-    assert!(Curves::along(&path, &mut predictor, &examples(20), None, SETTINGS, &mut watch).unwrap().is_some());
+    let mut monitor = Monitor::new("", &mut watch);
+    Curves::along(&path, &mut predictor, &examples(20), None, SETTINGS, &mut monitor).unwrap();
     assert!(seen.is_sorted() && seen[0] == 0 && seen[seen.len() - 1] == total);
     for stop in [0, total / 3, total - 1] {
-        let mut watch = |done, _| if done > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        assert!(Curves::along(&path, &mut predictor, &examples(20), None, SETTINGS, &mut watch).unwrap().is_none());
+        let mut watch = |progress: Progress<'_>| {
+            if progress.done > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let mut monitor = Monitor::new("", &mut watch);
+        let stopped = Curves::along(&path, &mut predictor, &examples(20), None, SETTINGS, &mut monitor);
+        assert_eq!(stopped, Err(Error::Stopped));
     }
 }
 
@@ -242,14 +234,14 @@ fn progress_is_told_and_may_break_off() {
 fn what_cannot_be_measured_is_refused() {
     let a = gaussian(1, 0.2);
     let path = Geodesic::new(&a, &a).unwrap();
-    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, 1).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(1).unwrap()).unwrap();
     for (settings, named) in [
         (BarrierSettings { points: 4, ..SETTINGS }, "points"),
         (BarrierSettings { samples: 0, ..SETTINGS }, "samples"),
         (BarrierSettings { replicates: 1, ..SETTINGS }, "replicates"),
     ] {
-        let mut go_on = |_, _| ControlFlow::Continue(());
-        let error = Curves::along(&path, &mut predictor, &examples(20), None, settings, &mut go_on).unwrap_err();
+        let error =
+            Curves::along(&path, &mut predictor, &examples(20), None, settings, &mut Monitor::silent()).unwrap_err();
         assert!(error.to_string().contains(named), "{error}");
     }
 }

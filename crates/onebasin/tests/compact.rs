@@ -1,26 +1,16 @@
 //! One Gaussian in the place of samples: what it keeps of them, and what is measured of it.
 
-use onebasin::align::Balanced;
-use onebasin::align::Relabelled;
+use onebasin::align::Transformed;
 use onebasin::arch::Arch;
-use onebasin::kernels::Team;
-use onebasin::measure::Agreement;
-use onebasin::measure::Mixing;
-use onebasin::measure::prune;
 use onebasin::measure::prune::KeptBy;
+use onebasin::measure::{Agreement, mixing, prune};
 use onebasin::net::Net;
 use onebasin::params::Params;
-use onebasin::posterior::Draws;
-use onebasin::posterior::Fit;
-use onebasin::posterior::Gaussian;
-use onebasin::posterior::LowRank;
-use onebasin::posterior::Posterior;
-use onebasin::posterior::Samples;
+use onebasin::posterior::{Draws, Fit, Gaussian, LowRank, Posterior, Samples};
 use onebasin::rng::Stream;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Scales;
-use onebasin::symmetry::Spec;
-use onebasin::symmetry::relative_change;
+use onebasin::symmetry::{Permutations, Scales, Spec, relative_change};
+use onebasin::threads::pool;
+use onebasin_kernels::ThreadPool;
 use proptest::prelude::*;
 
 fn arch() -> Arch {
@@ -54,7 +44,7 @@ fn samples(arch: &Arch, count: usize, seed: u64) -> Posterior {
 }
 
 fn fit(posterior: &dyn Draws, rank: usize) -> Fit {
-    Fit::new(posterior, rank, &Team::alone()).unwrap()
+    Fit::new(posterior, rank, &ThreadPool::alone()).unwrap()
 }
 
 /// The unbiased covariance of two parameters.
@@ -157,7 +147,7 @@ fn draws_have_the_covariance_of_factor_and_rest() {
 fn threads_change_no_bit() {
     let samples = samples(&arch(), 50, 1);
     let [one, three] = [1, 3].map(|threads| {
-        let fit = Fit::new(&samples, 2, &Team::new(threads).unwrap()).unwrap();
+        let fit = Fit::new(&samples, 2, &ThreadPool::new(threads).unwrap()).unwrap();
         fit.posterior(2).unwrap()
     });
     assert!(one == three);
@@ -166,10 +156,10 @@ fn threads_change_no_bit() {
 #[test]
 fn one_point_has_no_width_to_fit() {
     let arch = arch();
-    let error = Fit::new(&samples(&arch, 1, 0), 0, &Team::alone()).unwrap_err();
+    let error = Fit::new(&samples(&arch, 1, 0), 0, &ThreadPool::alone()).unwrap_err();
     assert!(error.to_string().contains("at least 2"), "{error}");
     let gaussian = Posterior::Gaussian(samples(&arch, 5, 0).gaussian().into_owned());
-    assert!(Fit::new(&gaussian, 0, &Team::alone()).is_err());
+    assert!(Fit::new(&gaussian, 0, &ThreadPool::alone()).is_err());
     assert!(LowRank::new(gaussian.gaussian().into_owned(), Vec::new()).is_err());
 }
 
@@ -196,11 +186,11 @@ fn samples_with_other_labels_and_scales_are_the_same_functions() {
     let (spec, scales) = (Spec::of(&arch), Scales::of(&arch).unwrap());
     let samples = samples(&arch, 6, 4);
     let permutations: Vec<Permutations> = (0..6).map(|seed| Permutations::random(&spec, seed)).collect();
-    let balanced = Balanced::new(&samples, &scales).unwrap();
-    let both = Relabelled::new(&balanced, &spec, &permutations).unwrap();
+    let balanced = Transformed::balanced(&samples, &scales).unwrap();
+    let both = Transformed::relabelled(&balanced, &spec, &permutations).unwrap();
     let mut images = vec![0.0; 20 * 4];
     Stream::new(0, "images", 0).fill_normal(&mut images);
-    let mut net = Net::new(&arch, 1).unwrap();
+    let mut net = Net::new(&arch, &pool(1).unwrap()).unwrap();
     let mut logits = |params: &Params| {
         let mut logits = vec![0.0; 20 * 3];
         net.logits(params, &images, &mut logits).unwrap();
@@ -213,7 +203,7 @@ fn samples_with_other_labels_and_scales_are_the_same_functions() {
         assert!(before != after && after.norm() < before.norm());
         assert!(relative_change(&logits(&before), &logits(&after)) < 1e-5);
     }
-    assert!(Relabelled::new(&samples, &spec, &permutations[..5]).is_err());
+    assert!(Transformed::relabelled(&samples, &spec, &permutations[..5]).is_err());
 }
 
 #[test]
@@ -234,9 +224,9 @@ fn chains_with_other_labels_do_not_mix_until_they_are_relabelled() {
         .collect();
     let switched = Posterior::Samples(Samples::new(switched, 4).unwrap());
     let back: Vec<Permutations> = (0..80).map(|index| labels[index / 20].inverse()).collect();
-    let before = Mixing::of(&switched, 4).unwrap();
-    let after = Mixing::of(&Relabelled::new(&switched, &spec, &back).unwrap(), 4).unwrap();
-    assert_eq!((before.parameters, before.samples, before.undefined), (arch.layout().len(), 20, 0));
+    let before = mixing(&switched, 4).unwrap();
+    let after = mixing(&Transformed::relabelled(&switched, &spec, &back).unwrap(), 4).unwrap();
+    assert_eq!((before.quantities, before.samples, before.undefined), (arch.layout().len(), 20, 0));
     assert!(before.median_rhat > 1.5 && after.max_rhat < 1.3, "{before:?} {after:?}");
     assert!(before.median_ess < 10.0 && after.median_ess > 40.0, "{before:?} {after:?}");
 }

@@ -1,12 +1,9 @@
 //! The configuration of a run: what it says by default, what can be changed in it, and that no text makes it panic.
 
 use onebasin::arch::Preset;
-use onebasin::data::Scaling;
-use onebasin::data::Subset;
+use onebasin::data::{Scaling, Subset};
 use onebasin::experiment::TrainConfig;
-use onebasin::infer::Method;
-use onebasin::infer::Optimiser;
-use onebasin::infer::Schedule;
+use onebasin::infer::{Method, Optimiser, Schedule};
 use onebasin::net::Likelihood;
 use proptest::prelude::*;
 
@@ -20,7 +17,7 @@ const SHORTEST: &str = r#"
     variance = 0.5
     [infer]
     method = "vi"
-    optimise = { epochs = 3, batch = 50, rate = 1e-3 }
+    optimise = { epochs = 3, batch = 50, learning_rate = 1e-3 }
 "#;
 
 const HMC: &str = r#"
@@ -60,7 +57,7 @@ fn what_is_not_said_has_a_default() {
     assert_eq!((config.seed, config.temperature, config.start.clone()), (0, 1.0, None));
     assert_eq!((config.data.subsets.len(), config.data.scaling), (0, Scaling::Unit));
     assert_eq!((config.likelihood, config.prior.scaling), (Likelihood::Softmax, onebasin::infer::Scaling::One));
-    assert_eq!((config.evaluate.samples, config.evaluate.samples_on_the_way), (128, 8));
+    assert_eq!((config.evaluate.samples, config.evaluate.eval_samples), (128, 8));
     assert_eq!((config.evaluate.every, config.log.every), (None, None));
     let vi = vi(&config);
     assert_eq!((vi.std, vi.samples), (0.01, 1));
@@ -68,7 +65,7 @@ fn what_is_not_said_has_a_default() {
     assert_eq!((optimise.optimiser, optimise.schedule), (Optimiser::Adam, Schedule::Constant));
     assert_eq!((optimise.momentum, optimise.warmup), (0.9, 0.0));
     let Method::Hmc(hmc) = read(HMC, &[]).unwrap().infer else { panic!("it is hmc") };
-    assert_eq!((hmc.chains, hmc.thin, hmc.most_steps), (4, 1, 1000));
+    assert_eq!((hmc.chains, hmc.thin, hmc.max_leapfrog_steps), (4, 1, 1000));
     assert_eq!((hmc.trajectory, hmc.step, hmc.jitter, hmc.acceptance), (None, None, 0.2, 0.8));
 }
 
@@ -94,7 +91,7 @@ fn each_kind_of_value_can_be_overridden() {
     assert_eq!(with(&[" seed = 17 "]).seed, 17);
     // A whole number for one that need not be, and back.
     assert_eq!(with(&["temperature=2"]).temperature, 2.0);
-    assert_eq!(vi(&with(&["infer.optimise.rate=5e-4"])).optimise.rate, 5e-4);
+    assert_eq!(vi(&with(&["infer.optimise.learning_rate=5e-4"])).optimise.learning_rate, 5e-4);
     // Strings with and without quotes.
     for text in ["data.name=synthetic", "data.name=\"synthetic\"", "data.name='synthetic'"] {
         assert_eq!(with(&[text]).data.name, "synthetic");
@@ -106,7 +103,7 @@ fn each_kind_of_value_can_be_overridden() {
     assert_eq!(with(&["likelihood.gaussian.variance=0.25"]).likelihood, Likelihood::Gaussian { variance: 0.25 });
     assert_eq!(with(&["log.every=4", "evaluate.every=2.5"]).log.every, Some(4));
     assert_eq!(with(&["evaluate={ samples = 3 }"]).evaluate.samples, 3);
-    let map = with(&["infer={ method = 'map', optimise = { epochs = 1, batch = 2, rate = 3.0 } }"]);
+    let map = with(&["infer={ method = 'map', optimise = { epochs = 1, batch = 2, learning_rate = 3.0 } }"]);
     assert!(matches!(map.infer, Method::Map(_)));
     // The last one counts.
     assert_eq!(with(&["seed=1", "seed=2"]).seed, 2);
@@ -134,6 +131,9 @@ fn written_configurations_are_read_back() {
         let written = config.to_toml();
         assert_eq!(read(&written, &[]).unwrap(), config);
         assert_eq!(read(&written, &[]).unwrap().to_toml(), written);
+        // JSON says null where TOML says nothing.
+        let json = serde_json::to_value(&config).unwrap();
+        assert_eq!(serde_json::from_value::<TrainConfig>(json).unwrap(), config);
     }
 }
 
@@ -142,17 +142,23 @@ fn errors_say_where() {
     for (text, overrides, said) in [
         ("a = ", &[][..], "a name: TOML parse error at line 1"),
         ("", &[], "a name: missing field `data`"),
-        ("data = 1", &[], "in `data`"),
+        ("data = 1", &[], "`data`: "),
         ("[data]\nname = \"minst\"", &[], "there is no data set `minst`"),
         ("[data]\nname = \"digits\"", &[], "missing field `arch`"),
-        (SHORTEST, &["infer.optimise.rat=1"], "unknown field `rat`"),
-        (SHORTEST, &["infer.optimise.rate=fast"], "expected f64 in `infer.optimise.rate`"),
-        (SHORTEST, &["arch.hidden=[1.5]"], "in `arch.hidden`"),
+        (SHORTEST, &["infer.optimise.epoch=1"], "unknown field `epoch`"),
+        (SHORTEST, &["infer.optimise.epoch=1"], "did you mean `epochs`?"),
+        (SHORTEST, &["infer.optimise.rate=1"], "`rate` is now `learning_rate`"),
+        (HMC, &["infer.most_steps=1"], "`most_steps` is now `max_leapfrog_steps`"),
+        (SHORTEST, &["infer.method=guess"], "`infer.method`: unknown variant `guess`, expected one of `map`, `vi`"),
+        (SHORTEST, &["infer.optimise.batch=0"], "`infer.optimise.batch` is 0; it must be at least 1"),
+        (SHORTEST, &["prior.variance=0"], "`prior.variance` is 0; it must be a positive number"),
+        (SHORTEST, &["infer.optimise.learning_rate=fast"], "`infer.optimise.learning_rate`: invalid type"),
+        (SHORTEST, &["arch.hidden=[1.5]"], "`arch.hidden[0]`"),
         (SHORTEST, &["arch.depth=20"], "unknown field `depth`"),
-        (HMC, &["infer.burn_in=soon"], "in `infer.burn_in`"),
-        (HMC, &["arch.stack=['wide']"], "in `arch.stack`"),
-        (SHORTEST, &["evaluate.samples=0"], "evaluate.samples is 0"),
-        (SHORTEST, &["start=x"], "leave `start` out"),
+        (HMC, &["infer.burn_in=soon"], "`infer.burn_in`"),
+        (HMC, &["arch.stack=['wide']"], "`arch.stack[0]`"),
+        (SHORTEST, &["evaluate.samples=0"], "`evaluate.samples` is 0"),
+        (SHORTEST, &["start=x"], "`vi` cannot start at a posterior; of the methods these can: hmc; leave `start` out"),
     ] {
         let error = read(text, overrides).unwrap_err();
         assert!(error.contains(said), "{overrides:?}: {error}");
@@ -181,7 +187,7 @@ const KNOWN: &str = "
     seed temperature start data data.name data.subsets data.scaling arch arch.preset arch.hidden arch.input
     arch.classes arch.activation arch.stack likelihood likelihood.gaussian likelihood.gaussian.variance
     prior.variance prior.scaling infer infer.method infer.std infer.samples infer.optimise
-    infer.optimise.epochs infer.optimise.batch infer.optimise.rate infer.optimise.warmup infer.burn_in
+    infer.optimise.epochs infer.optimise.batch infer.optimise.learning_rate infer.optimise.warmup infer.burn_in
     infer.thin infer.jitter evaluate evaluate.every evaluate.samples log log.every
 ";
 

@@ -1,10 +1,6 @@
 //! Diagnostics of chains, against what is known of their distribution and against a second implementation.
 
-use onebasin::infer::diagnostics::bulk_ess;
-use onebasin::infer::diagnostics::ess;
-use onebasin::infer::diagnostics::rank_rhat;
-use onebasin::infer::diagnostics::split_rhat;
-use onebasin::infer::diagnostics::summarise;
+use onebasin::infer::diagnostics::{bulk_ess, ess, rank_rhat, split_rhat, summarise};
 use onebasin::rng::Stream;
 
 /// Standard deviations allowed to a statistic; with the fixed seeds here every test always passes or always fails.

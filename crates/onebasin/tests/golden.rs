@@ -1,12 +1,11 @@
 //! Logits, log-likelihood and all gradients agree with PyTorch, on every instruction set.
 
-use onebasin::arch::Arch;
-use onebasin::arch::Preset;
-use onebasin::arch::Role;
-use onebasin::kernels::Isa;
-use onebasin::net::Batch;
+use onebasin::arch::{Arch, Preset, Role};
+use onebasin::model::Batch;
 use onebasin::net::Net;
 use onebasin::params::Params;
+use onebasin::threads::pool;
+use onebasin_kernels::Isa;
 use safetensors::SafeTensors;
 use std::path::PathBuf;
 
@@ -102,14 +101,14 @@ fn logits_likelihood_and_gradients_agree_with_pytorch() {
         let params = params_of(&golden.arch);
         let (images, labels) = (golden.tensor("images"), golden.labels());
         for isa in Isa::available() {
-            let mut net = Net::on(isa, &golden.arch, 1).unwrap();
+            let mut net = Net::on(isa, &golden.arch, &pool(1).unwrap()).unwrap();
             let case = format!("{} on {isa:?}", golden.name);
             let mut logits = vec![0.0; labels.len() * golden.arch.classes()];
             net.logits(&params, &images, &mut logits).unwrap();
             let off = difference(&logits, &golden.tensor("logits"));
             assert!(off < 2e-6, "{case}: logits differ by {off:e}");
 
-            let batch = Batch { images: &images, labels: &labels };
+            let batch = Batch { inputs: &images, labels: &labels };
             let mut gradient = Params::zeros(golden.arch.layout());
             let value = net.gradient(&params, batch, &mut gradient).unwrap();
             let theirs = f64::from(golden.tensor("log_likelihood")[0]);

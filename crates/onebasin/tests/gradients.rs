@@ -1,17 +1,11 @@
 //! The gradient of every parameter tensor of every preset agrees with finite differences of the log-likelihood.
 
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Cnn;
-use onebasin::arch::Mlp;
-use onebasin::arch::Normalisation;
-use onebasin::arch::Preset;
-use onebasin::arch::ResNet;
-use onebasin::arch::Shortcut;
-use onebasin::net::Batch;
+use onebasin::arch::{Activation, Arch, Cnn, Mlp, Normalisation, Preset, ResNet, Shortcut};
+use onebasin::model::Batch;
 use onebasin::net::Net;
 use onebasin::params::Params;
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
 
 fn presets() -> Vec<Preset> {
     let mut presets: Vec<Preset> = Vec::new();
@@ -46,11 +40,11 @@ fn presets() -> Vec<Preset> {
 fn finite_differences_agree_for_every_tensor_of_every_preset() {
     for preset in presets() {
         let arch = Arch::new(preset.clone()).unwrap();
-        let mut net = Net::new(&arch, 2).unwrap();
+        let mut net = Net::new(&arch, &pool(2).unwrap()).unwrap();
         let mut images = vec![0.0; 6 * arch.input().len()];
         Stream::new(5, "images", 0).fill_normal(&mut images);
         let labels: Vec<u32> = (0..6).map(|image| image * 5 % arch.classes() as u32).collect();
-        let batch = Batch { images: &images, labels: &labels };
+        let batch = Batch { inputs: &images, labels: &labels };
         // Biases and thresholds begin at zero: noise moves every tensor to a general position.
         let mut noise = Params::zeros(arch.layout());
         Stream::new(5, "noise", 0).fill_normal(noise.values_mut());

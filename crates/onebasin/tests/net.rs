@@ -1,19 +1,13 @@
 //! What a network promises beyond its numbers: the same bits on any number of threads, and an outcome for bad input.
 
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Cnn;
-use onebasin::arch::Mlp;
-use onebasin::arch::Normalisation;
-use onebasin::arch::ResNet;
-use onebasin::arch::Shortcut;
+use onebasin::arch::{Activation, Arch, Cnn, Mlp, Normalisation, ResNet, Shortcut};
 use onebasin::error::Error;
-use onebasin::kernels::Isa;
-use onebasin::net::Batch;
+use onebasin::model::Batch;
 use onebasin::net::Net;
-use onebasin::params::Layout;
-use onebasin::params::Params;
+use onebasin::params::{Layout, Params};
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
+use onebasin_kernels::Isa;
 use std::sync::Arc;
 
 fn mlp(hidden: &[usize]) -> Arch {
@@ -54,9 +48,9 @@ fn the_number_of_threads_changes_no_bit() {
                 continue;
             }
             let (images, labels, params) = (images(&arch, count), labels(&arch, count), arch.initialise(8));
-            let batch = Batch { images: &images, labels: &labels };
+            let batch = Batch { inputs: &images, labels: &labels };
             let run = |threads: usize| {
-                let mut net = Net::new(&arch, threads).unwrap();
+                let mut net = Net::new(&arch, &pool(threads).unwrap()).unwrap();
                 let mut logits = vec![0.0; count * arch.classes()];
                 net.logits(&params, &images, &mut logits).unwrap();
                 let mut gradient = Params::zeros(arch.layout());
@@ -67,7 +61,7 @@ fn the_number_of_threads_changes_no_bit() {
                 assert_eq!(net.log_likelihood(&params, batch).unwrap(), value);
                 let mut seen = Vec::new();
                 net.activations(&params, &images, |hidden| {
-                    seen.push((hidden.index, hidden.first_image, hidden.before.to_vec(), hidden.after.to_vec()));
+                    seen.push((hidden.index, hidden.first, hidden.before.to_vec(), hidden.after.to_vec()));
                 })
                 .unwrap();
                 (logits, value, gradient, seen)
@@ -86,11 +80,11 @@ fn the_number_of_threads_changes_no_bit() {
 fn gradients_add_up() {
     for arch in [mlp(&[33]), cnn(), resnet(Normalisation::Frn)] {
         let (images, labels, params) = (images(&arch, 41), labels(&arch, 41), arch.initialise(2));
-        let mut net = Net::new(&arch, 2).unwrap();
+        let mut net = Net::new(&arch, &pool(2).unwrap()).unwrap();
         let mut of = |range: std::ops::Range<usize>| {
             let mut gradient = Params::zeros(arch.layout());
             let len = arch.input().len();
-            let batch = Batch { images: &images[range.start * len..range.end * len], labels: &labels[range] };
+            let batch = Batch { inputs: &images[range.start * len..range.end * len], labels: &labels[range] };
             let value = net.gradient(&params, batch, &mut gradient).unwrap();
             (value, gradient)
         };
@@ -109,13 +103,13 @@ fn a_smaller_batch_after_a_larger_one_is_like_the_first() {
         let (images, labels, params) = (images(&arch, 41), labels(&arch, 41), arch.initialise(2));
         let of = |net: &mut Net, count: usize| {
             let mut gradient = Params::zeros(arch.layout());
-            let batch = Batch { images: &images[..count * arch.input().len()], labels: &labels[..count] };
+            let batch = Batch { inputs: &images[..count * arch.input().len()], labels: &labels[..count] };
             let value = net.gradient(&params, batch, &mut gradient).unwrap();
             (value, gradient)
         };
-        let mut used = Net::new(&arch, 2).unwrap();
+        let mut used = Net::new(&arch, &pool(2).unwrap()).unwrap();
         for count in [41, 5, 41, 1] {
-            let fresh = of(&mut Net::new(&arch, 2).unwrap(), count);
+            let fresh = of(&mut Net::new(&arch, &pool(2).unwrap()).unwrap(), count);
             assert!(of(&mut used, count) == fresh, "{count} images in {:?}", arch.preset());
         }
     }
@@ -125,13 +119,13 @@ fn a_smaller_batch_after_a_larger_one_is_like_the_first() {
 fn activations_are_what_the_next_layer_reads() {
     let arch = mlp(&[20]);
     let (images, params) = (images(&arch, 9), arch.initialise(4));
-    let mut net = Net::new(&arch, 1).unwrap();
+    let mut net = Net::new(&arch, &pool(1).unwrap()).unwrap();
     let mut logits = vec![0.0; 90];
     net.logits(&params, &images, &mut logits).unwrap();
     let mut calls = 0;
     net.activations(&params, &images, |hidden| {
         calls += 1;
-        assert_eq!((hidden.index, hidden.name, hidden.first_image), (0, "hidden1.out", 0));
+        assert_eq!((hidden.index, hidden.name, hidden.first), (0, "hidden1.out", 0));
         assert_eq!((hidden.shape.channels, hidden.before.len()), (20, 9 * 20));
         assert!(hidden.before.iter().zip(hidden.after).all(|(before, after)| *after == before.max(0.0)));
         let weight = params.view("head.weight").unwrap();
@@ -153,10 +147,10 @@ fn activations_of_images_come_in_order() {
     let names: Vec<&str> = arch.hidden().map(|(_, node)| node.name.as_str()).collect();
     assert_eq!(names[..3], ["stem.out", "stage1.block1.inner", "stage1.block1.out"]);
     let mut seen = vec![0; names.len()];
-    Net::new(&arch, 2)
+    Net::new(&arch, &pool(2).unwrap())
         .unwrap()
         .activations(&params, &images, |hidden| {
-            assert_eq!((hidden.name, hidden.first_image), (names[hidden.index], seen[hidden.index]));
+            assert_eq!((hidden.name, hidden.first), (names[hidden.index], seen[hidden.index]));
             let count = hidden.after.len() / hidden.shape.len();
             assert_eq!(hidden.before.len(), count * hidden.shape.len());
             assert!(hidden.before.iter().zip(hidden.after).all(|(before, after)| *after == before.max(0.0)));
@@ -174,9 +168,9 @@ fn nan_parameters_are_a_value_not_a_crash() {
         for tensor in [0, arch.layout().tensors().len() - 1] {
             let mut params = arch.initialise(1);
             params.values_mut()[arch.layout().tensors()[tensor].range().start] = f32::NAN;
-            let mut net = Net::new(&arch, 2).unwrap();
+            let mut net = Net::new(&arch, &pool(2).unwrap()).unwrap();
             let (images, labels) = (images(&arch, 4), labels(&arch, 4));
-            let batch = Batch { images: &images, labels: &labels };
+            let batch = Batch { inputs: &images, labels: &labels };
             let mut gradient = Params::zeros(arch.layout());
             let value = net.gradient(&params, batch, &mut gradient).unwrap();
             assert!(value.is_nan(), "{:?}: {value}", arch.preset());
@@ -204,13 +198,13 @@ fn a_nan_in_any_parameter_shows() {
     };
     for arch in [Arch::new(cnn).unwrap(), Arch::new(frn).unwrap()] {
         let (images, labels, params) = (images(&arch, 2), labels(&arch, 2), arch.initialise(1));
-        let mut net = Net::new(&arch, 1).unwrap();
+        let mut net = Net::new(&arch, &pool(1).unwrap()).unwrap();
         for tensor in arch.layout().tensors() {
             // Every value of small tensors, some of large ones.
             for index in tensor.range().step_by(tensor.range().len().div_ceil(20)) {
                 let mut params = params.clone();
                 params.values_mut()[index] = f32::NAN;
-                let value = net.log_likelihood(&params, Batch { images: &images, labels: &labels }).unwrap();
+                let value = net.log_likelihood(&params, Batch { inputs: &images, labels: &labels }).unwrap();
                 assert!(value.is_nan(), "{} [{}]: {value}", tensor.name(), index - tensor.range().start);
             }
         }
@@ -220,7 +214,7 @@ fn a_nan_in_any_parameter_shows() {
 #[test]
 fn an_instruction_set_is_there_or_an_error() {
     for isa in [Isa::Portable, Isa::Avx2, Isa::Avx512] {
-        match Net::on(isa, &mlp(&[4]), 1) {
+        match Net::on(isa, &mlp(&[4]), &pool(1).unwrap()) {
             Ok(_) => assert!(Isa::available().contains(&isa)),
             Err(error) => assert_eq!(error.to_string(), format!("this machine does not have {isa:?}")),
         }
@@ -235,8 +229,8 @@ fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
 fn an_empty_batch_is_an_error() {
     let arch = mlp(&[4]);
     let (params, mut gradient) = (arch.initialise(0), Params::zeros(arch.layout()));
-    let mut net = Net::new(&arch, 1).unwrap();
-    let empty = Batch { images: &[], labels: &[] };
+    let mut net = Net::new(&arch, &pool(1).unwrap()).unwrap();
+    let empty = Batch { inputs: &[], labels: &[] };
     assert_eq!(net.gradient(&params, empty, &mut gradient), Err(Error::EmptyBatch));
     assert_eq!(net.log_likelihood(&params, empty), Err(Error::EmptyBatch));
     assert_eq!(net.logits(&params, &[], &mut []), Err(Error::EmptyBatch));
@@ -247,41 +241,41 @@ fn an_empty_batch_is_an_error() {
 fn arrays_of_the_wrong_length_are_errors() {
     let arch = mlp(&[4]);
     let params = arch.initialise(0);
-    let mut net = Net::new(&arch, 1).unwrap();
+    let mut net = Net::new(&arch, &pool(1).unwrap()).unwrap();
     assert_eq!(
         message(net.logits(&params, &[0.0; 65], &mut [0.0; 10])),
-        "the array of images has 65 values, but 128 are needed (whole images of 8x8x1)"
+        "the array of inputs has 65 values, but 128 are needed (whole examples of 8x8x1)"
     );
     assert_eq!(
         message(net.logits(&params, &[0.0; 64], &mut [0.0; 11])),
-        "the array of logits has 11 values, but 10 are needed (1 images, 10 classes)"
+        "the array of logits has 11 values, but 10 are needed (1 examples, 10 classes)"
     );
     assert_eq!(
-        message(net.log_likelihood(&params, Batch { images: &[0.0; 64], labels: &[1, 2] })),
-        "the array of labels has 2 values, but 1 are needed (1 images)"
+        message(net.log_likelihood(&params, Batch { inputs: &[0.0; 64], labels: &[1, 2] })),
+        "the array of labels has 2 values, but 1 are needed (1 examples)"
     );
 }
 
 #[test]
 fn a_label_that_is_no_class_is_an_error() {
     let arch = mlp(&[4]);
-    let mut net = Net::new(&arch, 1).unwrap();
-    let batch = Batch { images: &[0.0; 128], labels: &[9, 10] };
+    let mut net = Net::new(&arch, &pool(1).unwrap()).unwrap();
+    let batch = Batch { inputs: &[0.0; 128], labels: &[9, 10] };
     assert_eq!(
         message(net.log_likelihood(&arch.initialise(0), batch)),
-        "label 10 of image 1 is not one of the 10 classes (0 to 9)"
+        "label 10 of example 1 is not one of the 10 classes (0 to 9)"
     );
 }
 
 #[test]
 fn parameters_of_another_network_are_an_error() {
     let (arch, other) = (mlp(&[4]), mlp(&[5]));
-    let mut net = Net::new(&arch, 1).unwrap();
+    let mut net = Net::new(&arch, &pool(1).unwrap()).unwrap();
     let difference = "the parameters do not have the layout that is needed: \
         `hidden1.weight` [64, 5] where `hidden1.weight` [64, 4] is expected";
     let mut logits = [0.0; 10];
     assert_eq!(message(net.logits(&other.initialise(0), &[0.0; 64], &mut logits)), difference);
-    let batch = Batch { images: &[0.0; 64], labels: &[0] };
+    let batch = Batch { inputs: &[0.0; 64], labels: &[0] };
     let mut gradient = Params::zeros(other.layout());
     assert_eq!(message(net.gradient(&arch.initialise(0), batch, &mut gradient)), difference);
     // An equal layout built elsewhere is as good as the network's own.
@@ -292,5 +286,5 @@ fn parameters_of_another_network_are_an_error() {
 
 #[test]
 fn no_threads_is_an_error() {
-    assert_eq!(message(Net::new(&mlp(&[4]), 0)), "the number of threads is 0; it must be at least 1");
+    assert_eq!(pool(0).unwrap_err().to_string(), "`threads` is 0; it must be at least 1");
 }

@@ -1,13 +1,7 @@
-//! Geodesics and barycentres are what the Wasserstein distance says they are, and exact where they should be.
+//! Geodesics are what the Wasserstein distance says they are, and exact where they should be.
 
-use onebasin::params::Layout;
-use onebasin::params::Params;
-use onebasin::path::Geodesic;
-use onebasin::path::Natural;
-use onebasin::path::Path;
-use onebasin::path::barycentre;
-use onebasin::path::between;
-use onebasin::path::grid;
+use onebasin::params::{Layout, Params};
+use onebasin::path::{Geodesic, Natural, Path, between, grid};
 use onebasin::posterior::Gaussian;
 use onebasin::rng::Stream;
 use proptest::prelude::*;
@@ -143,39 +137,24 @@ fn spread(corners: &[(f64, &Gaussian)], here: &Gaussian) -> f64 {
 }
 
 #[test]
-fn nothing_is_nearer_than_the_middle_or_the_barycentre() {
-    let [a, b, c] = [1, 2, 3].map(normal);
-    let pair = [(0.5, &a), (0.5, &b)];
-    let three = [(0.2, &a), (0.5, &b), (0.3, &c)];
-    for (corners, middle) in [(&pair[..], at(&a, &b, 0.5)), (&three, barycentre(&three).unwrap())] {
-        let least = spread(corners, &middle);
-        for seed in 10..40 {
-            let noise = normal(seed);
-            for size in [0.01, 0.1, 1.0] {
-                let moved = |values: &Params, by: &Params, lowest: f32| -> Vec<f32> {
-                    values.values().iter().zip(by.values()).map(|(value, by)| (value + size * by).max(lowest)).collect()
-                };
-                let mean = moved(middle.mean(), noise.mean(), f32::NEG_INFINITY);
-                let other = of_values(&mean, &moved(middle.std(), noise.mean(), 0.0));
-                // For a quadratic function of the mean and the standard deviation, this is an identity.
-                let expected = least + middle.distance(&other).unwrap().powi(2);
-                assert!((spread(corners, &other) - expected).abs() < ROUNDING * expected);
-                assert!(spread(corners, &other) > least);
-            }
+fn nothing_is_nearer_than_the_middle() {
+    let (a, b) = (normal(1), normal(2));
+    let (ends, middle) = ([(0.5, &a), (0.5, &b)], at(&a, &b, 0.5));
+    let least = spread(&ends, &middle);
+    for seed in 10..40 {
+        let noise = normal(seed);
+        for size in [0.01, 0.1, 1.0] {
+            let moved = |values: &Params, by: &Params, lowest: f32| -> Vec<f32> {
+                values.values().iter().zip(by.values()).map(|(value, by)| (value + size * by).max(lowest)).collect()
+            };
+            let mean = moved(middle.mean(), noise.mean(), f32::NEG_INFINITY);
+            let other = of_values(&mean, &moved(middle.std(), noise.mean(), 0.0));
+            // For a quadratic function of the mean and the standard deviation, this is an identity.
+            let expected = least + middle.distance(&other).unwrap().powi(2);
+            assert!((spread(&ends, &other) - expected).abs() < ROUNDING * expected);
+            assert!(spread(&ends, &other) > least);
         }
     }
-}
-
-#[test]
-fn a_barycentre_of_two_is_on_the_path_and_that_of_equals_is_theirs() {
-    let (a, b) = (normal(1), normal(2));
-    for tau in grid(11).unwrap() {
-        let distance = barycentre(&[(1.0 - tau, &a), (tau, &b)]).unwrap().distance(&at(&a, &b, tau)).unwrap();
-        assert!(distance < ROUNDING, "{tau}: {distance}");
-    }
-    let third = 1.0 / 3.0;
-    assert_eq!(barycentre(&[(third, &a), (third, &a), (third, &a)]).unwrap(), a);
-    assert_eq!(barycentre(&[(0.0, &a), (1.0, &b), (0.0, &a)]).unwrap(), b);
 }
 
 #[test]
@@ -185,14 +164,9 @@ fn what_is_not_a_path_is_refused() {
     for tau in [-0.1, 1.1, f64::NAN] {
         assert!(said(Geodesic::new(&a, &b).unwrap().at(tau)).contains("from 0 to 1"));
     }
-    for weights in [[0.5, 0.6], [-0.5, 1.5], [f64::NAN, 1.0], [0.0, 0.0]] {
-        assert!(said(barycentre(&[(weights[0], &a), (weights[1], &b)])).contains("weight"));
-    }
-    assert!(said(barycentre(&[])).contains("is 0"));
     let other = Arc::new(Layout::new([("b", &[LEN][..])]).unwrap());
     let other = Gaussian::new(Params::zeros(&other), Params::zeros(&other)).unwrap();
     assert!(Geodesic::new(&a, &other).is_err());
-    assert!(barycentre(&[(0.5, &a), (0.5, &other)]).is_err());
     for points in [0, 1, 2, 24] {
         assert!(grid(points).unwrap_err().to_string().contains("odd"));
     }

@@ -1,28 +1,16 @@
 //! The plane through three posteriors: its geometry, and what is exact at its corners.
 
-use onebasin::arch::Arch;
-use onebasin::arch::Preset;
-use onebasin::data::Examples;
-use onebasin::data::Scaling;
-use onebasin::data::Split;
-use onebasin::data::Standardisation;
-use onebasin::data::Subset;
+use onebasin::arch::{Arch, Preset};
+use onebasin::data::{Examples, Scaling, Split, Standardisation, Subset};
 use onebasin::error::Error;
-use onebasin::infer::Prior;
-use onebasin::infer::Scaling as PriorScaling;
-use onebasin::measure::Density;
-use onebasin::measure::Plane;
-use onebasin::measure::PlanePoint;
-use onebasin::measure::PlaneSettings;
-use onebasin::measure::Quality;
-use onebasin::measure::Triangle;
-use onebasin::net::Batch;
-use onebasin::net::Likelihood;
-use onebasin::net::Net;
+use onebasin::infer::{Prior, Scaling as PriorScaling};
+use onebasin::measure::{Density, Plane, PlanePoint, PlaneSettings, Quality, Triangle};
+use onebasin::model::Batch;
+use onebasin::net::{Likelihood, Net};
 use onebasin::params::Params;
-use onebasin::posterior::Gaussian;
-use onebasin::posterior::Posterior;
-use onebasin::posterior::Predictor;
+use onebasin::posterior::{Gaussian, Posterior, Predictor};
+use onebasin::progress::{Monitor, Progress};
+use onebasin::threads::pool;
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 
@@ -53,11 +41,10 @@ fn distance(a: &Params, b: &Params) -> f64 {
 
 fn measure(corners: [&Gaussian; 3], likelihood: Likelihood, settings: PlaneSettings, threads: usize) -> Plane {
     let arch = arch();
-    let mut predictor = Predictor::new(&arch, likelihood, threads).unwrap();
-    let density = Density { arch: &arch, prior: PRIOR, temperature: 0.5, images: 300 };
-    let mut go_on = |_, _| ControlFlow::Continue(());
+    let mut predictor = Predictor::new(&arch, likelihood, &pool(threads).unwrap()).unwrap();
+    let density = Density { arch: &arch, prior: PRIOR, temperature: 0.5, examples: 300 };
     let triangle = Triangle::new(corners).unwrap();
-    Plane::through(&triangle, &mut predictor, &examples(150), settings, Some(density), &mut go_on).unwrap().unwrap()
+    Plane::through(&triangle, &mut predictor, &examples(150), settings, Some(density), &mut Monitor::silent()).unwrap()
 }
 
 #[test]
@@ -66,15 +53,14 @@ fn values_are_exact_at_the_three_posteriors() {
     for likelihood in [Likelihood::Softmax, Likelihood::Gaussian { variance: 0.4 }] {
         let settings = PlaneSettings { points: 3, samples: 6, seed: 5, ..PlaneSettings::default() };
         let plane = measure([&gaussians[0], &gaussians[1], &gaussians[2]], likelihood, settings, 2);
-        assert_eq!((plane.images, plane.samples, plane.points.len()), (150, 6, 9));
+        assert_eq!((plane.examples, plane.samples, plane.points.len()), (150, 6, 9));
         let examples = examples(150);
         let (images, labels) = examples.all();
-        let mut predictor = Predictor::new(&arch(), likelihood, 1).unwrap();
-        let mut net = Net::new(&arch(), 1).unwrap().with_likelihood(likelihood).unwrap();
+        let mut predictor = Predictor::new(&arch(), likelihood, &pool(1).unwrap()).unwrap();
+        let mut net = Net::new(&arch(), &pool(1).unwrap()).unwrap().with_likelihood(likelihood).unwrap();
         for (gaussian, corner) in gaussians.iter().zip(&plane.corners) {
             let mut quality = |posterior: &Posterior| {
-                let mut go_on = |_, _| ControlFlow::Continue(());
-                let mean = predictor.mean(posterior, &examples, 6, 5, &mut go_on).unwrap().unwrap();
+                let mean = predictor.mean(posterior, &examples, 6, 5, &mut Monitor::silent()).unwrap();
                 Quality::of(&mean, &labels, 6).unwrap()
             };
             let point = quality(&Posterior::Point(gaussian.mean().clone()));
@@ -82,7 +68,7 @@ fn values_are_exact_at_the_three_posteriors() {
             let drawn = quality(&Posterior::Gaussian(gaussian.clone()));
             let marginal = corner.marginal.unwrap();
             assert_eq!((marginal.loss, marginal.error), (drawn.nll, drawn.error));
-            let batch = Batch { images: &images, labels: &labels };
+            let batch = Batch { inputs: &images, labels: &labels };
             let log_likelihood = net.log_likelihood(gaussian.mean(), batch).unwrap();
             // Half of the training images are looked at, at a temperature of one half.
             let expected = 2.0 * (2.0 * log_likelihood + PRIOR.log_density(&arch(), gaussian.mean()));
@@ -141,15 +127,16 @@ fn it_stops_when_told() {
     let corners = [&gaussian(1, 0.0), &gaussian(2, 0.0), &gaussian(3, 0.0)];
     let triangle = Triangle::new(corners).unwrap();
     let arch = arch();
-    let mut predictor = Predictor::new(&arch, Likelihood::Softmax, 1).unwrap();
-    let density = Density { arch: &arch, prior: PRIOR, temperature: 1.0, images: 150 };
+    let mut predictor = Predictor::new(&arch, Likelihood::Softmax, &pool(1).unwrap()).unwrap();
+    let density = Density { arch: &arch, prior: PRIOR, temperature: 1.0, examples: 150 };
     for part in [0.0, 0.4, 0.8, 1.0] {
-        let mut stop = |done: usize, total: usize| {
+        let mut stop = |Progress { done, total, .. }: Progress<'_>| {
             if done as f64 >= part * total as f64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let settings = PlaneSettings::default();
-        let found = Plane::through(&triangle, &mut predictor, &examples(150), settings, Some(density), &mut stop);
-        assert_eq!(found, Ok(None), "{part}");
+        let mut monitor = Monitor::new("", &mut stop);
+        let found = Plane::through(&triangle, &mut predictor, &examples(150), settings, Some(density), &mut monitor);
+        assert_eq!(found, Err(Error::Stopped), "{part}");
     }
 }
 

@@ -1,18 +1,13 @@
 //! What a posterior predicts is the mean over its points, and what it draws has the moments it should have.
 
 use onebasin::arch::Arch;
-use onebasin::data::Examples;
-use onebasin::data::Scaling;
-use onebasin::data::Split;
-use onebasin::data::Standardisation;
-use onebasin::net::Likelihood;
-use onebasin::net::Net;
+use onebasin::data::{Examples, Scaling, Split, Standardisation};
+use onebasin::error::Error;
+use onebasin::net::{Likelihood, Net};
 use onebasin::params::Params;
-use onebasin::posterior::Draws;
-use onebasin::posterior::Gaussian;
-use onebasin::posterior::Posterior;
-use onebasin::posterior::Predictor;
-use onebasin::posterior::Samples;
+use onebasin::posterior::{Draws, Gaussian, Posterior, Predictor, Samples};
+use onebasin::progress::{Monitor, Progress};
+use onebasin::threads::pool;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -46,16 +41,15 @@ fn samples(arch: &Arch, seeds: std::ops::Range<u64>) -> Posterior {
 
 /// The predictive mean (image, class) of up to `count` points, on `threads` threads.
 fn mean(arch: &Arch, posterior: &Posterior, count: usize, threads: usize) -> Vec<f64> {
-    let mut predictor = Predictor::new(arch, Likelihood::Softmax, threads).unwrap();
-    let mut go_on = |_, _| ControlFlow::Continue(());
-    predictor.mean(posterior, &examples(), count, 7, &mut go_on).unwrap().unwrap()
+    let mut predictor = Predictor::new(arch, Likelihood::Softmax, &pool(threads).unwrap()).unwrap();
+    predictor.mean(posterior, &examples(), count, 7, &mut Monitor::silent()).unwrap()
 }
 
 /// The softmax of a network's logits, in f64.
 fn softmax(arch: &Arch, point: &Params) -> Vec<f64> {
     let (images, labels) = examples().all();
     let mut logits = vec![0.0; labels.len() * arch.classes()];
-    Net::new(arch, 1).unwrap().logits(point, &images, &mut logits).unwrap();
+    Net::new(arch, &pool(1).unwrap()).unwrap().logits(point, &images, &mut logits).unwrap();
     let rows = logits.chunks_exact(arch.classes());
     rows.flat_map(|row| {
         let exponentials: Vec<f64> = row.iter().map(|logit| f64::from(*logit).exp()).collect();
@@ -178,22 +172,23 @@ fn a_draw_depends_on_its_seed_and_its_index_only() {
 fn breaking_off_at_any_moment_gives_nothing() {
     let arch = mlp();
     let posterior = gaussian(&arch, 0.1);
-    let mut predictor = Predictor::new(&arch, Likelihood::Softmax, 1).unwrap();
+    let mut predictor = Predictor::new(&arch, Likelihood::Softmax, &pool(1).unwrap()).unwrap();
     let mut told = Vec::new();
-    let mut note = |done, total| {
-        told.push((done, total));
+    let mut note = |progress: Progress<'_>| {
+        told.push((progress.done, progress.total));
         ControlFlow::Continue(())
     };
-    assert!(predictor.mean(&posterior, &examples(), 20, 0, &mut note).unwrap().is_some());
+    predictor.mean(&posterior, &examples(), 20, 0, &mut Monitor::new("", &mut note)).unwrap();
     assert_eq!((told.first(), told.last()), (Some(&(0, 2000)), Some(&(2000, 2000))));
     assert!(told.is_sorted() && told.len() > 3, "{told:?}");
     for breaks in 0..told.len() {
         let mut calls = 0;
-        let mut break_off = |_, _| {
+        let mut break_off = |_: Progress<'_>| {
             calls += 1;
             if calls > breaks { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        assert_eq!(predictor.mean(&posterior, &examples(), 20, 0, &mut break_off).unwrap(), None);
+        let mut monitor = Monitor::new("", &mut break_off);
+        assert_eq!(predictor.mean(&posterior, &examples(), 20, 0, &mut monitor), Err(Error::Stopped));
         assert_eq!(calls, breaks + 1, "nothing is done after that");
     }
 }
@@ -201,14 +196,13 @@ fn breaking_off_at_any_moment_gives_nothing() {
 #[test]
 fn what_does_not_fit_is_an_error() {
     let [mlp, cnn] = networks();
-    let mut predictor = Predictor::new(&mlp, Likelihood::Softmax, 1).unwrap();
-    let mut go_on = |_, _| ControlFlow::Continue(());
-    assert!(predictor.mean(&samples(&cnn, 0..2), &examples(), 2, 0, &mut go_on).is_err());
-    assert!(predictor.mean(&samples(&mlp, 0..2), &examples(), 0, 0, &mut go_on).is_err());
+    let mut predictor = Predictor::new(&mlp, Likelihood::Softmax, &pool(1).unwrap()).unwrap();
+    assert!(predictor.mean(&samples(&cnn, 0..2), &examples(), 2, 0, &mut Monitor::silent()).is_err());
+    assert!(predictor.mean(&samples(&mlp, 0..2), &examples(), 0, 0, &mut Monitor::silent()).is_err());
     let digits = onebasin::data::load("digits", Split::Test, Path::new("")).unwrap();
     let standardisation = Standardisation::of(Scaling::Unit, &digits);
     let digits = Examples::new(digits, standardisation).unwrap();
-    assert!(predictor.mean(&samples(&mlp, 0..2), &digits, 2, 0, &mut go_on).is_err());
+    assert!(predictor.mean(&samples(&mlp, 0..2), &digits, 2, 0, &mut Monitor::silent()).is_err());
     let mut elsewhere = Params::zeros(cnn.layout());
     assert!(samples(&mlp, 0..2).draw(0, 0, 1, &mut elsewhere).is_err());
     let other = Params::zeros(cnn.layout());

@@ -4,14 +4,13 @@
 //! ones as it takes for all to be multiplied. These have no part in the result: a pixel of their own makes the network so sure of their
 //! labels that their log-likelihood and its gradient are exactly zero.
 
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Mlp;
-use onebasin::kernels::Isa;
-use onebasin::net::Batch;
+use onebasin::arch::{Activation, Arch, Mlp};
+use onebasin::model::Batch;
 use onebasin::net::Net;
 use onebasin::params::Params;
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
+use onebasin_kernels::Isa;
 
 const PIXELS: usize = 11 * 19;
 const CLASSES: usize = 7;
@@ -72,7 +71,7 @@ fn outcome(net: &mut Net, params: &Params, images: &[f32], count: usize) -> Outc
     let mut logits = vec![0.0; labels.len() * CLASSES];
     net.logits(params, images, &mut logits).unwrap();
     logits.truncate(count * CLASSES);
-    let (mut gradient, batch) = (Params::zeros(params.layout()), Batch { images, labels: &labels });
+    let (mut gradient, batch) = (Params::zeros(params.layout()), Batch { inputs: images, labels: &labels });
     let log_likelihood = net.gradient(params, batch, &mut gradient).unwrap();
     assert_eq!(net.log_likelihood(params, batch).unwrap(), log_likelihood);
     Outcome { logits, log_likelihood, gradient }
@@ -86,7 +85,7 @@ fn zeros_left_out_change_no_bit() {
             let arch = Arch::new(Mlp { input, classes: CLASSES, hidden: hidden.clone(), activation }).unwrap();
             let params = marked_params(&arch);
             for (isa, threads) in Isa::available().into_iter().flat_map(|isa| [(isa, 1), (isa, 3)]) {
-                let mut net = Net::on(isa, &arch, threads).unwrap();
+                let mut net = Net::on(isa, &arch, &pool(threads).unwrap()).unwrap();
                 for count in [1, 5, 33, 40] {
                     let mut images = sparse_images(count);
                     let alone = outcome(&mut net, &params, &images, count);

@@ -1,55 +1,55 @@
 //! The number of transpositions through training and along lines: what symmetry alone decides, and what is planted.
 
 use onebasin::align;
-use onebasin::align::Channel;
-use onebasin::arch::Arch;
-use onebasin::arch::Preset;
-use onebasin::data::Examples;
-use onebasin::data::Scaling;
-use onebasin::data::Split;
-use onebasin::data::Standardisation;
-use onebasin::experiment::Transpositions;
-use onebasin::experiment::TranspositionsConfig;
-use onebasin::infer::Inference;
-use onebasin::infer::Map;
-use onebasin::infer::MapConfig;
-use onebasin::infer::Optimise;
-use onebasin::infer::Optimiser;
-use onebasin::infer::Prior;
-use onebasin::infer::Problem;
-use onebasin::infer::Scaling as PriorScaling;
-use onebasin::infer::Schedule;
-use onebasin::kernels::Team;
+use onebasin::align::Criterion;
+use onebasin::arch::{Arch, Preset};
+use onebasin::data::{Examples, Scaling, Split, Standardisation};
+use onebasin::error::{Error, Result};
+use onebasin::experiment::stages::transpositions::{TranspositionsResult, TranspositionsSettings};
+use onebasin::experiment::{Context, Host, Section, Silent, Stage, config};
+use onebasin::infer::{
+    Inference, Map, MapConfig, Optimise, Optimiser, Prior, Problem, Scaling as PriorScaling, Schedule,
+};
 use onebasin::net::Likelihood;
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Spec;
+use onebasin::progress::{Monitor, Progress};
+use onebasin::symmetry::{Permutations, Spec};
+use onebasin::threads::pool;
+use onebasin_kernels::ThreadPool;
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 const CONFIG: &str = r#"
     runs = 2
-    images = 60
+    train_examples = 60
     start = { transpositions = [0, 3, 11] }
     line = { points = 5 }
     dynamics = { epochs = [0, 1, 2] }
     data = { name = "synthetic", scaling = "standard" }
     arch = { preset = "mlp", hidden = [12] }
     prior.variance = 1.0
-    infer.optimise = { epochs = 2, batch = 20, optimiser = "sgd", rate = 0.01 }
+    infer.optimise = { epochs = 2, batch = 20, optimiser = "sgd", learning_rate = 0.01 }
 "#;
 
-fn config(overrides: &[&str]) -> Result<TranspositionsConfig, String> {
+fn read(text: &str, overrides: &[&str]) -> Result<TranspositionsSettings> {
     let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
-    TranspositionsConfig::from_toml("test", CONFIG, &overrides).map_err(|error| error.to_string())
+    let settings: TranspositionsSettings = config::from_table("test", config::read_table("test", text, &overrides)?)?;
+    settings.check()?;
+    Ok(settings)
 }
 
-fn run(overrides: &[&str], threads: usize) -> Transpositions {
-    let mut go_on = |_| ControlFlow::Continue(());
-    config(overrides).unwrap().run(Path::new(""), threads, &mut go_on).unwrap().unwrap()
+fn run_for(overrides: &[&str], threads: usize, host: &dyn Host) -> Result<TranspositionsResult> {
+    let context = Context { pool: pool(threads).unwrap(), data: Path::new(""), host };
+    read(CONFIG, overrides).unwrap().run(&context, None)
+}
+
+fn run(overrides: &[&str], threads: usize) -> TranspositionsResult {
+    run_for(overrides, threads, &Silent).unwrap()
 }
 
 fn arch(hidden: &str) -> Arch {
@@ -108,7 +108,7 @@ fn threads_change_nothing_and_what_is_written_is_read_back() {
     let found = run(&[], 1);
     assert_eq!(found, run(&[], 3));
     let text = serde_json::to_string(&found).unwrap();
-    assert_eq!(serde_json::from_str::<Transpositions>(&text).unwrap(), found);
+    assert_eq!(serde_json::from_str::<TranspositionsResult>(&text).unwrap(), found);
 }
 
 /// Adding a value to a list changes none of what was there before.
@@ -118,28 +118,43 @@ fn a_start_depends_on_its_own_number_alone() {
     assert_eq!(alone, run(&[], 1).starts[1]);
 }
 
+/// A host that asks to stop when it has heard of progress so many times.
+struct Impatient(AtomicUsize);
+
+impl Host for Impatient {
+    fn progress(&self, _: Progress<'_>) -> ControlFlow<()> {
+        let left = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        if left.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+    fn message(&self, _: &str) {}
+    fn seconds(&self) -> f64 {
+        0.0
+    }
+    fn unix_time(&self) -> f64 {
+        0.0
+    }
+    fn part(&self, _: &str) -> Box<dyn Host + '_> {
+        unreachable!("one stage has no parts")
+    }
+}
+
 #[test]
 fn it_stops_when_told() {
-    for after in [0, 5, 60] {
-        let mut left = after;
-        let mut stop = |_| {
-            left -= i32::from(left > 0);
-            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        assert_eq!(config(&[]).unwrap().run(Path::new(""), 1, &mut stop), Ok(None));
+    for after in [0, 4, 59] {
+        assert_eq!(run_for(&[], 1, &Impatient(AtomicUsize::new(after))), Err(Error::Stopped));
     }
 }
 
 #[test]
 fn mistakes_are_named() {
     for (setting, said) in [
-        ("runs=0", "runs is 0"),
-        ("images=0", "images is 0"),
+        ("runs=0", "`runs` is 0"),
+        ("train_examples=0", "`train_examples` is 0"),
         ("start.transpositions=[12]", "12 where 11 are possible"),
         ("line.points=4", "odd"),
-        ("dynamics.epochs=[3]", "a number of dynamics.epochs is 3; it must be from 0 to infer.optimise.epochs"),
+        ("dynamics.epochs=[3]", "`dynamics.epochs` is a list with 3; it must be a list of numbers from 0 to"),
         ("dynamics.epochs=[nan]", "dynamics.epochs"),
-        ("infer.optimise.rate=0", "infer.optimise.rate"),
+        ("infer.optimise.learning_rate=0", "infer.optimise.learning_rate"),
         ("infer.method=vi", "unknown field `method`"),
         ("start.order=1", "unknown field `order`"),
         ("nothing=1", "unknown field `nothing`"),
@@ -147,11 +162,11 @@ fn mistakes_are_named() {
         ("arch.hidden=[]", "permuted"),
         ("data.name=nowhere", "nowhere"),
     ] {
-        let error = config(&[setting]).unwrap_err();
+        let error = read(CONFIG, &[setting]).unwrap_err().to_string();
         assert!(error.contains(said), "{setting}: {error}");
     }
     let none = CONFIG.lines().filter(|line| !["start", "line", "dynamics"].iter().any(|name| line.contains(name)));
-    let error = TranspositionsConfig::from_toml("test", &none.collect::<Vec<_>>().join("\n"), &[]).unwrap_err();
+    let error = read(&none.collect::<Vec<_>>().join("\n"), &[]).unwrap_err();
     assert!(error.to_string().contains("start, line, dynamics"), "{error}");
 }
 
@@ -174,11 +189,11 @@ proptest! {
         };
         let optimiser = if adam { Optimiser::Adam } else { Optimiser::Sgd };
         let optimise =
-            Optimise { epochs: 1.0, batch: 16, optimiser, rate: 1e-3, momentum: 0.9, schedule: Schedule::Constant, warmup: 0.0 };
+            Optimise { epochs: 1.0, batch: 16, optimiser, learning_rate: 1e-3, momentum: 0.9, schedule: Schedule::Constant, warmup: 0.0 };
         let permutations = Permutations::with_transpositions(&spec, transpositions, seed).unwrap();
         let start = problem.arch.initialise(seed);
         let trained = |start: Params| {
-            let mut map = Map::at(&MapConfig { optimise }, &problem, start, seed, 1).unwrap();
+            let mut map = Map::at(&MapConfig { optimise }, &problem, start, seed, &pool(1).unwrap()).unwrap();
             (0..10).for_each(|_| map.step());
             map.point().clone()
         };
@@ -198,7 +213,7 @@ proptest! {
         let spec = Spec::of(&arch);
         let point = |seed: u64| Gaussian::new(arch.initialise(seed), Params::zeros(arch.layout())).unwrap();
         let [first, last] = [point(seed), point(seed ^ 1)];
-        let team = Team::new(1).unwrap();
+        let pool = ThreadPool::new(1).unwrap();
         let mut before: Option<[f64; 2]> = None;
         for step in 0..=8u8 {
             let tau = f32::from(step) / 8.0;
@@ -206,8 +221,8 @@ proptest! {
             mean.scale(1.0 - tau);
             mean.add_scaled(tau, last.mean()).unwrap();
             let here = Gaussian::new(mean, first.std().clone()).unwrap();
-            let settings = align::Settings { channel: Channel::Mean, ..align::Settings::default() };
-            let found = align::pair(&spec, &first, &here, settings, &team, &mut |_| ()).unwrap().permutations;
+            let settings = align::Settings { criterion: Criterion::Mean, ..align::Settings::default() };
+            let found = align::pair(&spec, &first, &here, settings, &pool, &mut Monitor::silent()).unwrap().permutations;
             let objective = |end: &Gaussian| first.mean().dot(&spec.apply(&found, end.mean()).unwrap()).unwrap();
             let now = [objective(&first), objective(&last)];
             if let Some(before) = before {

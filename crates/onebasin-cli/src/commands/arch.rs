@@ -1,44 +1,33 @@
 //! `onebasin arch`: builds an architecture and prints its tensors, its hidden layers and its totals.
 
-use crate::printer::ExitStatus;
-use crate::printer::Printer;
-use onebasin::arch::Arch;
-use onebasin::arch::Preset;
-use onebasin::arch::Role;
-use onebasin::arch::Shape;
-use onebasin_report::Alignment::Left;
-use onebasin_report::Alignment::Right;
+use crate::printer::{ExitStatus, Printer};
+use onebasin::arch::{Arch, Preset, Role, Shape};
+use onebasin::experiment::json;
+use onebasin_report::Alignment::{Left, Right};
 use onebasin_report::Table;
 use serde::Serialize;
 
-/// What the command needs to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settings {
-    /// The architecture.
+/// Arguments of `onebasin arch`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ArchArgs {
+    #[command(subcommand)]
     pub(crate) preset: Preset,
-    /// How it is printed.
-    pub(crate) format: Format,
-}
-
-/// The form of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// Aligned columns.
-    Text,
-    /// Markdown tables.
-    Markdown,
-    /// One JSON object.
-    Json,
+    /// Print Markdown tables
+    #[arg(long, global = true, conflicts_with = "json")]
+    markdown: bool,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    json: bool,
 }
 
 /// Prints the description in the form asked for.
-pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let arch = Arch::new(settings.preset.clone())?;
+pub(crate) fn run(args: &ArchArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let arch = Arch::new(args.preset.clone())?;
     let description = Description::new(&arch);
-    let text = match settings.format {
-        Format::Text => description.tables(Table::text),
-        Format::Markdown => description.tables(Table::markdown),
-        Format::Json => serde_json::to_string_pretty(&description)? + "\n",
+    let text = match args {
+        ArchArgs { json: true, .. } => json(&description),
+        ArchArgs { markdown: true, .. } => description.tables(Table::markdown),
+        _ => description.tables(Table::text),
     };
     printer.data(&text)?;
     Ok(ExitStatus::Success)

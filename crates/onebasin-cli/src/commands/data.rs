@@ -1,63 +1,59 @@
 //! `onebasin data`: lists, downloads and verifies data sets.
 
 use crate::download;
-use crate::download::checksum;
-use crate::download::checksum::State;
-use crate::printer::ExitStatus;
-use crate::printer::Printer;
+use crate::download::State;
+use crate::options::DataArgs;
+use crate::printer::{ExitStatus, Printer};
 use onebasin::data;
-use onebasin::data::Split;
-use onebasin::data::catalogue;
-use onebasin::data::catalogue::Entry;
-use onebasin::data::catalogue::Files;
-use onebasin::data::catalogue::Source;
-use onebasin_report::Alignment::Left;
-use onebasin_report::Alignment::Right;
+use onebasin::data::catalogue::{Entry, Files, Source};
+use onebasin::data::{Split, catalogue};
+use onebasin_report::Alignment::{Left, Right};
 use onebasin_report::Table;
 use serde_json::json;
 use std::path::Path;
-use std::path::PathBuf;
 
-/// What the command needs to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settings {
-    /// The data directory.
-    pub(crate) dir: PathBuf,
-    /// What to do.
-    pub(crate) action: Action,
-}
-
-/// What can be done with data sets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// Print which there are.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum DataCommand {
+    /// List the data sets, and which of them are on this machine
+    #[command(after_help = "Example:\n  onebasin data list")]
     List {
-        /// Whether as JSON.
+        #[command(flatten)]
+        data: DataArgs,
+        /// Print JSON instead of a table
+        #[arg(long)]
         json: bool,
     },
-    /// Download one.
+    /// Download a data set; resumes an interrupted download
+    #[command(after_help = "Example:\n  onebasin data get mnist")]
     Get {
-        /// Which.
+        /// Name of the data set; `onebasin data list` prints all
         name: String,
-        /// Where from, if not from the mirrors of the catalogue.
+        #[command(flatten)]
+        data: DataArgs,
+        /// Address of the folder that has the files [default: public mirrors]
+        #[arg(long, value_name = "URL")]
         mirror: Option<String>,
     },
-    /// Compare checksums and read all images.
+    /// Compare the checksums of data sets and read all their examples; exits with 1 if something is wrong
+    #[command(after_help = "Example:\n  onebasin data verify mnist cifar10")]
     Verify {
-        /// Which; all that are there, if empty.
+        /// Names of the data sets [default: all that are on this machine]
         names: Vec<String>,
-        /// Whether as JSON.
+        #[command(flatten)]
+        data: DataArgs,
+        /// Print JSON instead of a table
+        #[arg(long)]
         json: bool,
     },
 }
 
-/// Does what the settings say.
-pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let dir = &settings.dir;
-    match &settings.action {
-        Action::List { json } => list(dir, *json, printer),
-        Action::Get { name, mirror } => get(catalogue::find(name)?, dir, mirror.as_deref(), printer),
-        Action::Verify { names, json } => verify(names, dir, *json, printer),
+pub(crate) fn run(command: &DataCommand, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    match command {
+        DataCommand::List { data, json } => list(&data.folder(), *json, printer),
+        DataCommand::Get { name, data, mirror } => {
+            get(catalogue::find(name)?, &data.folder(), mirror.as_deref(), printer)
+        }
+        DataCommand::Verify { names, data, json } => verify(names, &data.folder(), *json, printer),
     }
 }
 
@@ -76,7 +72,7 @@ fn list(dir: &Path, json: bool, printer: &Printer) -> anyhow::Result<ExitStatus>
     for entry in catalogue::entries() {
         let (download, status) = match &entry.source {
             Source::BuiltIn => (String::new(), "built in"),
-            Source::Files(files) => (megabytes(files.bytes()), presence(files, dir)),
+            Source::Files(files) => (format!("{:.1} MB", files.bytes() as f64 / 1e6), presence(files, dir)),
         };
         let (name, shape) = (entry.name, entry.shape.to_string());
         entries.push(json!({
@@ -104,22 +100,15 @@ fn presence(files: &Files, dir: &Path) -> &'static str {
     }
 }
 
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
-}
-
 fn get(entry: &Entry, dir: &Path, mirror: Option<&str>, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let name = entry.name;
     let Source::Files(files) = &entry.source else {
         printer.say(&format!("{name} is built in; there is nothing to download"));
         return Ok(ExitStatus::Success);
     };
+    let already = if download::get(files, dir, mirror, printer)? { "" } else { "already " };
     let folder = dir.join(files.folder);
-    if download::get(files, dir, mirror, printer)? {
-        printer.say(&format!("{name} is in {}, and its checksums are right", folder.display()));
-    } else {
-        printer.say(&format!("{name} is already in {}, and its checksums are right", folder.display()));
-    }
+    printer.say(&format!("{name} is {already}in {}, and its checksums are right", folder.display()));
     Ok(ExitStatus::Success)
 }
 
@@ -140,7 +129,7 @@ fn verify(names: &[String], dir: &Path, json: bool, printer: &Printer) -> anyhow
             Source::Files(files) => checksums(files, dir)?,
             Source::BuiltIn => Vec::new(),
         };
-        for Check { what, result } in checks.into_iter().chain(contents(entry, dir)) {
+        for (what, result) in checks.into_iter().chain(contents(entry, dir)) {
             problems += usize::from(result.is_err());
             let right = result.is_ok();
             let (Ok(text) | Err(text)) = result;
@@ -152,34 +141,30 @@ fn verify(names: &[String], dir: &Path, json: bool, printer: &Printer) -> anyhow
     Ok(if problems == 0 { ExitStatus::Success } else { ExitStatus::Problem })
 }
 
-/// One thing that was looked at.
-struct Check {
-    what: String,
-    /// What was found; an error if it is a problem.
-    result: Result<String, String>,
-}
+/// One thing that was looked at, and what was found; an error if it is a problem.
+type Check = (String, Result<String, String>);
 
 /// Size and SHA-256 of every file.
 fn checksums(files: &Files, dir: &Path) -> anyhow::Result<Vec<Check>> {
     let check = |file: &catalogue::File| {
-        let result = match checksum::check(&dir.join(files.folder), file)? {
+        let result = match download::check(&dir.join(files.folder), file)? {
             State::Right => Ok("right".to_owned()),
             State::Missing => Err("missing".to_owned()),
             State::Wrong(problem) => Err(problem),
         };
-        Ok(Check { what: file.name.to_owned(), result })
+        Ok((file.name.to_owned(), result))
     };
     files.files.iter().map(check).collect()
 }
 
-/// Whether both parts can be read, and have the images they should have.
+/// Whether both parts can be read, and have as many examples as they should.
 fn contents(entry: &Entry, dir: &Path) -> impl Iterator<Item = Check> {
-    [(Split::Train, "training images"), (Split::Test, "test images")].into_iter().map(move |(split, what)| {
+    [(Split::Train, "training examples"), (Split::Test, "test examples")].into_iter().map(move |(split, what)| {
         let result = match data::load(entry.name, split, dir) {
             Ok(dataset) if dataset.len() == entry.images(split) => Ok(format!("{} read", dataset.len())),
             Ok(dataset) => Err(format!("{} read, but there should be {}", dataset.len(), entry.images(split))),
             Err(error) => Err(error.to_string()),
         };
-        Check { what: what.to_owned(), result }
+        (what.to_owned(), result)
     })
 }

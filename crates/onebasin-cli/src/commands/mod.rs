@@ -1,80 +1,56 @@
-//! One file or folder per command, a function of resolved settings and the printer; and what several of them need.
+//! The commands, each with its arguments; and how a stage of the library is run and printed.
 
 pub(crate) mod align;
 pub(crate) mod arch;
-pub(crate) mod barrier;
-pub(crate) mod compact;
-pub(crate) mod completions;
-mod configuration;
 pub(crate) mod data;
-mod folder;
-mod images;
-mod members;
-pub(crate) mod pairs;
-pub(crate) mod plane;
-pub(crate) mod planted;
-mod pool;
+pub(crate) mod measure;
 pub(crate) mod report;
 pub(crate) mod run;
-mod signals;
-mod swap;
 pub(crate) mod train;
-pub(crate) mod transpositions;
 
-use crate::printer::ExitStatus;
-use crate::printer::Printer;
-use signals::Signals;
+use crate::host::{Signals, Terminal};
+use crate::options::{MachineArgs, ResultArgs, as_flag};
+use crate::printer::{ExitStatus, Printer};
+use anyhow::Context as _;
+use onebasin::error::Error;
+use onebasin::experiment::{Context, Stage, json};
+use std::path::Path;
 
-/// A command with everything it needs to know.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Settings {
-    /// Align posteriors.
-    Align(align::Settings),
-    /// Describe an architecture.
-    Arch(arch::Settings),
-    /// Measure barriers between posteriors.
-    Barrier(barrier::Settings),
-    /// Put one Gaussian in the place of samples.
-    Compact(compact::Settings),
-    /// Help a shell to complete what is typed.
-    Completions(completions::Settings),
-    /// Measure the plane through two posteriors and one of them aligned.
-    Plane(plane::Settings),
-    /// Make a report of experiments.
-    Report(report::Settings),
-    /// Run a whole experiment.
-    Run(run::Settings),
-    /// Infer a posterior.
-    Train(train::Settings),
-    /// List, download or verify data sets.
-    Data(data::Settings),
-}
-
-/// Runs the command that the settings name.
-pub(crate) fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    match settings {
-        Settings::Align(settings) => align::run(settings, printer),
-        Settings::Arch(settings) => arch::run(settings, printer),
-        Settings::Barrier(settings) => barrier::run(settings, &Signals::listen()?, printer),
-        Settings::Compact(settings) => compact::run(settings, &Signals::listen()?, printer),
-        Settings::Completions(settings) => completions::run(settings, printer),
-        Settings::Plane(settings) => plane::run(settings, &Signals::listen()?, printer),
-        Settings::Report(settings) => report::run(settings, printer),
-        Settings::Run(settings) => run::run(settings, printer),
-        Settings::Train(settings) => train::run(settings, printer),
-        Settings::Data(settings) => data::run(settings, printer),
+/// Runs a stage whose settings were typed: in a folder, if one is named, else without leaving anything; prints the result.
+fn run_stage<S: Stage>(
+    stage: &S,
+    output: Option<&Path>,
+    machine: &MachineArgs,
+    result: &ResultArgs,
+    printer: &Printer,
+    text: impl FnOnce(&S::Result) -> String,
+) -> anyhow::Result<ExitStatus> {
+    let (signals, data) = (Signals::listen()?, machine.data.folder());
+    let found = {
+        let host = Terminal::new(printer, &signals);
+        let context = Context { pool: machine.pool()?, data: &data, host: &host };
+        match output {
+            Some(folder) => stage.run_in(folder, result.existing(), &context),
+            None if result.force => anyhow::bail!("--force needs a folder to replace; name one with -o"),
+            None => stage.run(&context, None),
+        }
+    };
+    let found = match found {
+        Err(Error::Stopped) => {
+            let folder = output.map_or_else(String::new, |folder| format!("{}: ", folder.display()));
+            printer.say(&format!("{folder}stopped; nothing was written"));
+            return Ok(ExitStatus::Signal(signals.received()));
+        }
+        found => found.map_err(as_flag)?,
+    };
+    if let Some(folder) = output {
+        printer.say(&format!("result: {}", folder.join(S::RESULT).display()));
     }
+    printer.data(&if result.json { json(&found) } else { text(&found) })?;
+    Ok(ExitStatus::Success)
 }
 
-/// How a configuration would call it.
-fn name_of(value: &impl serde::Serialize) -> anyhow::Result<String> {
-    Ok(serde_json::from_value(serde_json::to_value(value)?)?)
-}
-
-/// The number of threads asked for, or one for each core.
-fn threads(asked: Option<usize>) -> std::io::Result<usize> {
-    match asked {
-        Some(threads) => Ok(threads),
-        None => Ok(std::thread::available_parallelism()?.get()),
-    }
+/// Reads a text file.
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }

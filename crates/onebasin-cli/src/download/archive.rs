@@ -1,19 +1,13 @@
 //! Takes the files of a data set, and nothing else, out of a `.tar.gz`.
 
-use super::Verdict;
-use super::checksum;
-use super::rename;
+use super::{Verdict, mismatch, rename};
 use anyhow::Context;
 use flate2::read::MultiGzDecoder;
 use onebasin::data::catalogue::File;
-use sha2::Digest;
-use sha2::Sha256;
-use std::fs;
-use std::io;
-use std::io::Read;
-use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use onebasin::experiment::hash::Hasher;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// How much may be unpacked beside the files: headers, and what else lies in the archive.
 const SLACK: u64 = 1 << 24;
@@ -28,15 +22,10 @@ pub(super) fn unpack(archive: &Path, inside: &str, files: &[File], folder: &Path
     let limit = files.iter().map(|file| file.digest.bytes).sum::<u64>() + SLACK;
     let mut archive = tar::Archive::new(MultiGzDecoder::new(reader).take(limit));
     let mut waiting = Waiting::default();
-    let damaged = |error: io::Error| Ok(Verdict::Rejected(format!("the archive is damaged: {error}")));
-    let entries = match archive.entries() {
-        Ok(entries) => entries,
-        Err(error) => return damaged(error),
-    };
-    for entry in entries {
+    for entry in archive.entries().with_context(cannot_read)? {
         let mut entry = match entry {
             Ok(entry) => entry,
-            Err(error) => return damaged(error),
+            Err(error) => return Ok(Err(format!("the archive is damaged: {error}"))),
         };
         let wanted = files.iter().find(|file| {
             let name = Path::new(inside).join(file.name);
@@ -46,18 +35,16 @@ pub(super) fn unpack(archive: &Path, inside: &str, files: &[File], folder: &Path
         });
         let Some(file) = wanted else { continue };
         if let Some(problem) = waiting.write(&mut entry, file, &folder.join(file.name))? {
-            return Ok(Verdict::Rejected(problem));
+            return Ok(Err(problem));
         }
     }
-    for file in files {
-        if !waiting.has(&folder.join(file.name)) {
-            return Ok(Verdict::Rejected(format!("the archive has no {inside}/{}", file.name)));
-        }
+    if let Some(file) = files.iter().find(|file| !waiting.has(&folder.join(file.name))) {
+        return Ok(Err(format!("the archive has no {inside}/{}", file.name)));
     }
     while let Some((from, to)) = waiting.0.pop() {
         rename(&from, &to)?;
     }
-    Ok(Verdict::Accepted)
+    Ok(Ok(()))
 }
 
 /// Files that are written and will get their names when all are there; removed if that does not come to pass.
@@ -75,24 +62,23 @@ impl Waiting {
         let cannot_write = || format!("cannot write {}", temporary.display());
         let mut out = fs::File::create(&temporary).with_context(cannot_write)?;
         self.0.push((temporary.clone(), path.to_owned()));
-        let mut hasher = Sha256::new();
+        let mut hasher = Hasher::default();
         let mut entry = entry.take(file.digest.bytes + 1);
         let mut buffer = vec![0; 1 << 16];
         loop {
             match entry.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => {
-                    hasher.update(&buffer[..count]);
+                    hasher.write_all(&buffer[..count])?;
                     out.write_all(&buffer[..count]).with_context(cannot_write)?;
                 }
                 Err(error) => return Ok(Some(format!("{} in the archive is damaged: {error}", file.name))),
             }
         }
         out.sync_all().with_context(cannot_write)?;
-        let found = checksum::hex(hasher);
-        let is_right = found == file.digest.sha256;
-        Ok((!is_right)
-            .then(|| format!("{} in the archive: {}", file.name, checksum::mismatch(&found, file.digest.sha256))))
+        let found = hasher.hex();
+        let problem = || format!("{} in the archive: {}", file.name, mismatch(&found, file.digest.sha256));
+        Ok((found != file.digest.sha256).then(problem))
     }
 }
 

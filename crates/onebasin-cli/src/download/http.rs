@@ -1,16 +1,13 @@
 //! One HTTP transfer into a file that may already have its beginning.
 
 use crate::printer::Printer;
-use anyhow::Context;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use std::fs;
-use std::io::Read;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
-use ureq::Agent;
-use ureq::Body;
 use ureq::http::Response;
+use ureq::{Agent, Body};
 
 /// How long a server may take to answer. A transfer that has begun may take as long as it takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -50,21 +47,6 @@ pub(super) fn agent() -> Agent {
 /// The outer error is ours (a full disk), the inner one a sentence about the server or the way to it; what has arrived until
 /// then stays in `part`.
 pub(super) fn fetch(
-    agent: &Agent,
-    url: &str,
-    part: &Path,
-    size: Size,
-    printer: &Printer,
-) -> anyhow::Result<Result<Fetched, String>> {
-    let result = transfer(agent, url, part, size, printer)?;
-    // A failure that brought nothing leaves no trace.
-    if result.is_err() && fs::metadata(part).is_ok_and(|metadata| metadata.len() == 0) {
-        fs::remove_file(part).with_context(|| format!("cannot remove {}", part.display()))?;
-    }
-    Ok(result)
-}
-
-fn transfer(
     agent: &Agent,
     url: &str,
     part: &Path,
@@ -141,7 +123,6 @@ fn request(agent: &Agent, url: &str, have: &mut u64) -> Result<Response<Body>, S
 /// Whether a partial answer begins at byte `first`.
 fn begins_at(response: &Response<Body>, first: u64) -> bool {
     let range = response.headers().get("Content-Range").and_then(|range| range.to_str().ok());
-    range
-        .and_then(|range| range.strip_prefix("bytes ")?.split_once('-'))
-        .is_some_and(|(start, _)| start == first.to_string())
+    let ends = range.and_then(|range| range.strip_prefix("bytes ")?.split_once('-'));
+    ends.is_some_and(|(start, _)| start == first.to_string())
 }

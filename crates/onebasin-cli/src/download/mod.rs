@@ -1,28 +1,52 @@
 //! Downloads the files of a data set: from one mirror after the other, resumed where it broke off, kept only if they are right.
 
 mod archive;
-pub(crate) mod checksum;
 mod http;
 #[cfg(test)]
 mod tests;
 
 use crate::printer::Printer;
-use anyhow::Context;
-use anyhow::bail;
-use checksum::State;
-use onebasin::data::catalogue::Archive;
-use onebasin::data::catalogue::File;
-use onebasin::data::catalogue::Files;
+use anyhow::{Context, bail};
+use onebasin::data::catalogue::{Archive, File, Files};
+use onebasin::experiment::hash::sha256_of_file;
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use ureq::Agent;
 
-/// Whether a download is what it should be.
-enum Verdict {
-    Accepted,
-    /// Why not.
-    Rejected(String),
+/// Whether a download is what it should be; if not, why not.
+type Verdict = Result<(), String>;
+
+/// How a file of a data set was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Every bit is as published.
+    Right,
+    /// It is not there.
+    Missing,
+    /// It is something else; a sentence that names it says what.
+    Wrong(String),
+}
+
+/// Looks for a file of the catalogue in its folder, as it is published or unpacked.
+pub(crate) fn check(folder: &Path, file: &File) -> anyhow::Result<State> {
+    let published = Some((folder.join(file.name), file.digest));
+    let unpacked = file.unpacked.map(|digest| (folder.join(file.name).with_extension(""), digest));
+    let found = [published, unpacked].into_iter().flatten().find(|(path, _)| path.exists());
+    let Some((path, digest)) = found else { return Ok(State::Missing) };
+    let bytes = fs::metadata(&path).with_context(|| format!("cannot read {}", path.display()))?.len();
+    if bytes != digest.bytes {
+        return Ok(State::Wrong(format!("{} has {bytes} bytes, not {}", path.display(), digest.bytes)));
+    }
+    let found = sha256_of_file(&path)?;
+    if found != digest.sha256 {
+        return Ok(State::Wrong(format!("{}: {}", path.display(), mismatch(&found, digest.sha256))));
+    }
+    Ok(State::Right)
+}
+
+/// Says that a checksum is wrong.
+fn mismatch(found: &str, expected: &str) -> String {
+    format!("wrong checksum: expected SHA-256 {expected}, got {found}")
 }
 
 /// Gets all `files` that are missing or wrong into the data directory `dir`; returns whether there were any.
@@ -33,7 +57,7 @@ pub(crate) fn get(files: &Files, dir: &Path, mirror: Option<&str>, printer: &Pri
     let folder = dir.join(files.folder);
     let mut needed = Vec::new();
     for file in files.files {
-        match checksum::check(&folder, file)? {
+        match check(&folder, file)? {
             State::Right => {}
             State::Missing => needed.push(file),
             State::Wrong(problem) => {
@@ -67,12 +91,11 @@ impl Session<'_> {
     fn file(&self, file: &File) -> anyhow::Result<()> {
         let size = http::Size { expected: file.digest.bytes, limit: file.digest.bytes, exact: true };
         self.download(file.name, size, |part| {
-            let found = checksum::sha256(part)?;
+            let found = sha256_of_file(part)?;
             if found != file.digest.sha256 {
-                return Ok(Verdict::Rejected(checksum::mismatch(&found, file.digest.sha256)));
+                return Ok(Err(mismatch(&found, file.digest.sha256)));
             }
-            rename(part, &self.folder.join(file.name))?;
-            Ok(Verdict::Accepted)
+            rename(part, &self.folder.join(file.name)).map(Ok)
         })
     }
 
@@ -82,8 +105,8 @@ impl Session<'_> {
         let size = http::Size { expected: archive.bytes, limit, exact: false };
         self.download(archive.name, size, |part| {
             let verdict = archive::unpack(part, archive.folder, files, &self.folder)?;
-            if let Verdict::Accepted = verdict {
-                fs::remove_file(part).with_context(|| format!("cannot remove {}", part.display()))?;
+            if verdict.is_ok() {
+                remove(part)?;
             }
             Ok(verdict)
         })
@@ -107,20 +130,20 @@ impl Session<'_> {
                 let fetched = match http::fetch(&self.agent, &url, &part, size, self.printer)? {
                     Ok(fetched) => fetched,
                     Err(failure) => {
+                        // A failure that brought nothing leaves no trace.
+                        if fs::metadata(&part).is_ok_and(|metadata| metadata.len() == 0) {
+                            remove(&part)?;
+                        }
                         failures.push(format!("{url}: {failure}"));
                         break;
                     }
                 };
-                match accept(&part)? {
-                    Verdict::Accepted => {
-                        self.printer.say(&format!("got {name} from {mirror}"));
-                        return Ok(());
-                    }
-                    Verdict::Rejected(problem) => {
-                        fs::remove_file(&part).with_context(|| format!("cannot remove {}", part.display()))?;
-                        failures.push(format!("{url}: {problem}"));
-                    }
-                }
+                let Err(problem) = accept(&part)? else {
+                    self.printer.say(&format!("got {name} from {mirror}"));
+                    return Ok(());
+                };
+                remove(&part)?;
+                failures.push(format!("{url}: {problem}"));
                 // What was there before may have been wrong, and not the mirror.
                 if !fetched.resumed {
                     break;
@@ -137,6 +160,10 @@ impl Session<'_> {
         }
         bail!("cannot get {name}:\n  {failures}\nTry another source with --mirror URL");
     }
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
 }
 
 /// Puts a finished file in its place, in one step.

@@ -7,13 +7,9 @@ use super::*;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use onebasin::data::Split;
-use onebasin::data::catalogue::Digest;
-use onebasin::data::catalogue::Format;
-use server::Answer;
-use server::Request;
-use server::Server;
-use sha2::Digest as _;
-use sha2::Sha256;
+use onebasin::data::catalogue::{Digest, Format};
+use onebasin::experiment::hash::sha256;
+use server::{Answer, Request, Server};
 use tempfile::TempDir;
 
 const LEN: usize = 300_000;
@@ -25,7 +21,7 @@ fn contents(name: &str) -> Vec<u8> {
 }
 
 fn file(name: &'static str) -> File {
-    let sha256 = checksum::hex(Sha256::new_with_prefix(contents(name))).leak();
+    let sha256 = sha256(&contents(name)).leak();
     File { name, split: Split::Train, digest: Digest { bytes: LEN as u64, sha256 }, unpacked: None }
 }
 

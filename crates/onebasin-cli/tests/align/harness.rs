@@ -1,14 +1,12 @@
 //! A folder for one test, the posteriors in it, and what alignments leave there.
 
 use onebasin::arch::Arch;
-use onebasin::posterior::Gaussian;
-use onebasin::posterior::Posterior;
+use onebasin::posterior::{Gaussian, Posterior};
 use onebasin::store::StoredPosterior;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -18,7 +16,7 @@ const VI: &str = r#"
     arch = { preset = "mlp", hidden = [12, 9] }
     prior.variance = 0.1
     evaluate.samples = 1
-    infer = { method = "vi", optimise = { epochs = 5, batch = 100, rate = 1e-2 } }
+    infer = { method = "vi", optimise = { epochs = 5, batch = 100, learning_rate = 1e-2 } }
 "#;
 
 /// A folder that is gone when the test ends.
@@ -99,7 +97,7 @@ impl Place {
     }
 
     pub(crate) fn arch(&self) -> Arch {
-        Arch::new(self.read("a/posterior.safetensors").provenance.arch).unwrap()
+        self.read("a/posterior.safetensors").provenance.network().unwrap()
     }
 }
 

@@ -1,15 +1,11 @@
 //! Input that cannot be aligned, folders that cannot be written, and alignments that were killed.
 
-use crate::harness::Place;
-use crate::harness::contents;
-use crate::harness::names;
-use onebasin::posterior::Gaussian;
-use onebasin::posterior::Posterior;
+use crate::harness::{Place, contents, names};
+use onebasin::posterior::{Gaussian, Posterior};
 use onebasin::store::StoredPosterior;
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -37,26 +33,27 @@ fn posteriors_that_cannot_be_aligned_are_refused_by_name() {
     place.write("nan.safetensors", Posterior::Gaussian(Gaussian::new(mean, std).unwrap()));
     fs::write(place.path("text.safetensors"), "text").unwrap();
     fs::create_dir(place.path("empty")).unwrap();
-    for channel in ["mean", "w2"] {
-        let out = format!("out-{channel}");
+    for criterion in ["mean", "w2"] {
+        let out = format!("out-{criterion}");
         place.refused(
-            &["a", "nan.safetensors", "-o", "out", "--channel", channel],
+            &["a", "nan.safetensors", "-o", "out", "--criteria", criterion],
             &["nan.safetensors", "`hidden2.bias`", "NaN"],
         );
         place.refused(
-            &["nan.safetensors", "a", "-o", "out", "--channel", channel],
+            &["nan.safetensors", "a", "-o", "out", "--criteria", criterion],
             &["nan.safetensors", "`hidden2.bias`", "NaN"],
         );
-        place.align(&["a", "point.safetensors", "-o", &out, "--channel", channel]);
+        place.align(&["a", "point.safetensors", "-o", &out, "--criteria", criterion]);
     }
-    for (channel, order) in [("kl", ["point.safetensors", "a"]), ("jeffreys", ["a", "point.safetensors"])] {
-        let arguments = [&order[..], &["-o", "out", "--channel", channel]].concat();
+    for (criterion, order) in [("kl", ["point.safetensors", "a"]), ("jeffreys", ["a", "point.safetensors"])] {
+        let arguments = [&order[..], &["-o", "out", "--criteria", criterion]].concat();
         place.refused(&arguments, &["point.safetensors", "infinite"]);
     }
     place.refused(&["a", "absent.safetensors", "-o", "out"], &["absent.safetensors"]);
     place.refused(&["a", "text.safetensors", "-o", "out"], &["text.safetensors"]);
     place.refused(&["a", "empty", "-o", "out"], &["empty", "posterior.safetensors"]);
-    place.refused(&["a", "-o", "out"], &["POSTERIOR"]);
+    place.refused(&["a", "-o", "out"], &["at least 2 posteriors, not 1"]);
+    place.refused(&["-o", "out"], &["POSTERIOR"]);
     place.refused(&["a", "a"], &["--output"]);
     place.refused(&["a", "a", "-o", "out", "--threads", "0"], &["threads"]);
 }

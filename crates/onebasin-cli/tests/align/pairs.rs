@@ -1,20 +1,15 @@
 //! Each posterior is aligned with the first: what is found, what is written and what is said.
 
-use crate::harness::Place;
-use crate::harness::contents;
-use crate::harness::names;
-use onebasin::data::Split;
-use onebasin::data::Standardisation;
+use crate::harness::{Place, contents, names};
+use onebasin::data::{Split, Standardisation};
 use onebasin::net::Net;
 use onebasin::params::Params;
-use onebasin::posterior::Posterior;
-use onebasin::posterior::Predictor;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Scales;
-use onebasin::symmetry::Spec;
+use onebasin::posterior::{Posterior, Predictor};
+use onebasin::progress::Monitor;
+use onebasin::symmetry::{Permutations, Scales, Spec};
+use onebasin::threads::pool;
 use serde_json::Value;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 #[test]
@@ -25,20 +20,20 @@ fn a_permuted_copy_is_brought_back() {
     let permutations = Permutations::random(&spec, 3);
     let a = place.read("a/posterior.safetensors");
     place.write("b.safetensors", a.posterior.map(|params| spec.apply(&permutations, params)).unwrap());
-    for channel in ["mean", "w2", "kl", "jeffreys"] {
-        let report = place.align(&["a", "b.safetensors", "--channel", channel, "-o", channel]);
+    for criterion in ["mean", "w2", "kl", "jeffreys"] {
+        let report = place.align(&["a", "b.safetensors", "--criteria", criterion, "-o", criterion]);
         let member = &report["members"][0];
-        assert!(member["distance"]["before"].as_f64().unwrap() > 0.1, "{member}");
-        assert_eq!(member["distance"]["after"], 0.0, "{member}");
+        assert!(member["w2"]["before"].as_f64().unwrap() > 0.1, "{member}");
+        assert_eq!(member["w2"]["after"], 0.0, "{member}");
         assert!(member["change_of_function"].as_f64().unwrap() < 1e-5, "{member}");
-        let json = fs::read_to_string(place.path(channel).join("permutations/b.json")).unwrap();
+        let json = fs::read_to_string(place.path(criterion).join("permutations/b.json")).unwrap();
         assert_eq!(Permutations::from_json(&spec, &json).unwrap(), permutations.inverse());
-        let aligned = place.read(&format!("{channel}/aligned/b.safetensors"));
+        let aligned = place.read(&format!("{criterion}/aligned/b.safetensors"));
         assert_eq!(aligned.posterior, a.posterior);
         let record = aligned.provenance.aligned.clone().unwrap();
         assert_eq!(
-            (&record.to[..], &record.channel[..], &record.solver[..]),
-            ("a/posterior.safetensors", channel, "best")
+            (&record.to[..], &record.criterion[..], &record.solver[..]),
+            ("a/posterior.safetensors", criterion, "best")
         );
         let mut provenance = aligned.provenance;
         provenance.aligned = None;
@@ -75,14 +70,17 @@ fn every_posterior_is_aligned_with_the_first_and_predicts_what_it_did() {
         let (images, labels) = examples.all();
         let logits = |posterior: &Posterior| {
             let mut logits = vec![0.0; labels.len() * arch.classes()];
-            Net::new(&arch, 1).unwrap().logits(posterior.gaussian().mean(), &images, &mut logits).unwrap();
+            Net::new(&arch, &pool(1).unwrap())
+                .unwrap()
+                .logits(posterior.gaussian().mean(), &images, &mut logits)
+                .unwrap();
             logits
         };
         let (one, other) = (logits(&before.posterior), logits(&after.posterior));
         assert!(one.iter().zip(&other).all(|(one, other)| (one - other).abs() < 1e-5));
         let member = &report["members"][index];
         let distance = a.distance(&after.posterior.gaussian()).unwrap();
-        assert_eq!(member["distance"]["after"], distance);
+        assert_eq!(member["w2"]["after"], distance);
         assert!(distance < a.distance(&before.posterior.gaussian()).unwrap());
     }
 }
@@ -90,7 +88,8 @@ fn every_posterior_is_aligned_with_the_first_and_predicts_what_it_did() {
 #[test]
 fn samples_are_permuted_together() {
     let place = Place::new();
-    let ensemble = r#"infer={ method = "ensemble", members = 3, optimise = { epochs = 2, batch = 100, rate = 1e-2 } }"#;
+    let ensemble =
+        r#"infer={ method = "ensemble", members = 3, optimise = { epochs = 2, batch = 100, learning_rate = 1e-2 } }"#;
     place.train("a", &[ensemble]);
     place.train("b", &[ensemble, "seed=7"]);
     place.align(&["a", "b", "-o", "out"]);
@@ -98,10 +97,9 @@ fn samples_are_permuted_together() {
     assert_ne!(before.posterior, after.posterior);
     let images = onebasin::data::load("synthetic", Split::Test, Path::new("")).unwrap();
     let examples = onebasin::data::Examples::new(images, after.provenance.standardisation.clone()).unwrap();
-    let mut predictor = Predictor::new(&place.arch(), after.provenance.likelihood, 1).unwrap();
-    let mut go_on = |_, _| ControlFlow::Continue(());
-    let [one, other] =
-        [before, after].map(|stored| predictor.mean(&stored.posterior, &examples, 3, 0, &mut go_on).unwrap().unwrap());
+    let mut predictor = Predictor::new(&place.arch(), after.provenance.likelihood, &pool(1).unwrap()).unwrap();
+    let [one, other] = [before, after]
+        .map(|stored| predictor.mean(&stored.posterior, &examples, 3, 0, &mut Monitor::silent()).unwrap());
     assert!(one.iter().zip(&other).all(|(one, other)| (one - other).abs() < 1e-5));
 }
 
@@ -112,8 +110,8 @@ fn the_report_has_every_number() {
     let on_disk = fs::read_to_string(place.path("out/alignment.json")).unwrap();
     assert_eq!(report, serde_json::from_str::<Value>(&on_disk).unwrap());
     let settings = serde_json::json!({
-        "to": "first", "channel": "w2", "solver": "best", "start": "identity", "seed": 5, "balance": false,
-        "leave_out_prior": null, "activation": null,
+        "to": "first", "criteria": ["w2"], "solvers": ["best"], "start": "identity", "seed": 5, "balance": false,
+        "exclude_prior": null, "examples": 5000, "draws": 10,
     });
     assert_eq!(report["settings"], settings);
     assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
@@ -140,7 +138,7 @@ fn the_report_has_every_number() {
     }
     let attempts = list("attempts");
     let solvers: Vec<&str> = attempts.iter().map(|attempt| attempt["solver"].as_str().unwrap()).collect();
-    for solver in ["forward", "frank-wolfe", "backward", "descent"] {
+    for solver in ["greedy", "frank-wolfe", "greedy-backward", "coordinate-descent"] {
         assert!(solvers.contains(&solver), "{solvers:?}");
     }
     assert_eq!(attempts[0]["objective"], objective["after"]);
@@ -163,7 +161,7 @@ fn tables_have_one_line_for_each_permutation_and_then_the_totals() {
         "objective before",
         "objective after",
         "upper bound",
-        "after / bound",
+        "share of possible gain",
         "W2 distance before",
         "W2 distance after",
         "assignment problems",
@@ -211,16 +209,40 @@ fn balanced_posteriors_are_written_all_and_are_the_same_functions() {
 }
 
 #[test]
-fn units_at_the_prior_have_no_vote() {
+fn units_like_the_prior_are_masked() {
     let place = Place::with_two();
-    let all = place.align(&["a", "b", "-o", "all", "--leave-out-prior", "1e9"]);
-    let some = place.align(&["a", "b", "-o", "none", "--leave-out-prior", "1e-9"]);
-    assert_eq!((&all["reference"]["silent_units"], &all["members"][0]["silent_units"]), (&21.into(), &21.into()));
-    assert_eq!((&some["reference"]["silent_units"], &some["members"][0]["silent_units"]), (&0.into(), &0.into()));
+    let all = place.align(&["a", "b", "-o", "all", "--exclude-prior", "1e9"]);
+    let some = place.align(&["a", "b", "-o", "none", "--exclude-prior", "1e-9"]);
+    assert_eq!((&all["reference"]["masked_units"], &all["members"][0]["masked_units"]), (&21.into(), &21.into()));
+    assert_eq!((&some["reference"]["masked_units"], &some["members"][0]["masked_units"]), (&0.into(), &0.into()));
     // All that is left is what no unit has: the biases of the classes.
     assert_eq!(all["members"][0]["objective"]["after"], all["members"][0]["objective"]["before"]);
     assert!(place.read("all/aligned/b.safetensors").provenance.aligned.is_some());
     for wrong in ["0", "-1", "nan", "inf"] {
-        place.refused(&["a", "b", "-o", "out", &format!("--leave-out-prior={wrong}")], &["--leave-out-prior"]);
+        place.refused(&["a", "b", "-o", "out", &format!("--exclude-prior={wrong}")], &["--exclude-prior"]);
     }
+}
+
+#[test]
+fn several_criteria_and_solvers_give_a_folder_each() {
+    let place = Place::with_two();
+    let lists = ["--criteria", "w2,kl", "--solvers", "greedy,best"];
+    let ended = place.onebasin(&[&["align", "a", "b", "-o", "out"], &lists[..]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let all = ["kl-best", "kl-greedy", "w2-best", "w2-greedy"];
+    let files = ["aligned/b.safetensors", "alignment.json", "permutations/b.json"];
+    let expected: Vec<String> = all.iter().flat_map(|name| files.map(|file| format!("{name}/{file}"))).collect();
+    assert_eq!(names(&place.path("out")), expected);
+    for name in all {
+        let (criterion, solver) = name.split_once('-').unwrap();
+        let alone = place.align(&["a", "b", "-o", "alone", "--force", "--criteria", criterion, "--solvers", solver]);
+        let text = fs::read_to_string(place.path(&format!("out/{name}/alignment.json"))).unwrap();
+        let [mut one, mut other] = [alone, serde_json::from_str(&text).unwrap()];
+        for report in [&mut one, &mut other] {
+            report["members"][0]["seconds"] = Value::Null;
+        }
+        assert_eq!(one, other);
+    }
+    place.refused(&["a", "b", "-o", "new", "--criteria", "w2,w2"], &["--criteria", "\"w2\" twice"]);
+    place.refused(&["a", "b", "-o", "new", "--solvers", "best,best"], &["--solvers", "\"best\" twice"]);
 }

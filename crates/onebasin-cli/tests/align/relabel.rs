@@ -1,13 +1,9 @@
 //! Samples are permuted one by one: `--to relabel`.
 
-use crate::harness::Place;
-use crate::harness::contents;
-use crate::harness::names;
+use crate::harness::{Place, contents, names};
 use onebasin::params::Params;
-use onebasin::posterior::Posterior;
-use onebasin::posterior::Samples;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Spec;
+use onebasin::posterior::{Posterior, Samples};
+use onebasin::symmetry::{Permutations, Spec};
 use serde_json::Value;
 use std::fs;
 
@@ -15,7 +11,7 @@ use std::fs;
 fn with_ensembles() -> Place {
     let place = Place::new();
     for (name, members, seed) in [("a", 4, 0), ("b", 2, 7)] {
-        let optimise = "optimise = { epochs = 2, batch = 100, rate = 1e-2 }";
+        let optimise = "optimise = { epochs = 2, batch = 100, learning_rate = 1e-2 }";
         let ensemble = format!("infer={{ method = \"ensemble\", members = {members}, {optimise} }}");
         place.train(name, &[&ensemble, &format!("seed={seed}")]);
     }
@@ -140,8 +136,8 @@ fn what_cannot_be_relabelled_is_refused() {
     place.refused(&relabel(&["vi"]), &["vi/posterior.safetensors", "no samples"]);
     place.refused(&relabel(&["a", "vi"]), &["vi/posterior.safetensors", "no samples"]);
     place.refused(&relabel(&["a", "--balance"]), &["--balance", "relabel"]);
-    place.refused(&relabel(&["a", "--leave-out-prior", "0.02"]), &["--leave-out-prior", "relabel"]);
-    place.refused(&relabel(&["a", "--channel", "kl"]), &["kl", "mean or w2"]);
+    place.refused(&relabel(&["a", "--exclude-prior", "0.02"]), &["--exclude-prior", "`to` is first"]);
+    place.refused(&relabel(&["a", "--criteria", "kl"]), &["kl", "mean or w2"]);
     let mut points = samples(&place, "a/posterior.safetensors").points().to_vec();
     place.write("one.safetensors", Posterior::Samples(Samples::new(points[..1].to_vec(), 1).unwrap()));
     place.refused(&relabel(&["one.safetensors"]), &["at least 2"]);

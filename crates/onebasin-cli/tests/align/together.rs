@@ -1,10 +1,8 @@
 //! All posteriors are aligned with each other: `--to mean` and `--to universe`.
 
-use crate::harness::Place;
-use crate::harness::names;
+use crate::harness::{Place, names};
 use onebasin::posterior::Gaussian;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Spec;
+use onebasin::symmetry::{Permutations, Spec};
 use serde_json::Value;
 use std::fs;
 
@@ -38,14 +36,14 @@ fn permuted_copies_are_brought_back() {
         place.write(name, a.posterior.map(|params| spec.apply(&permutations, params)).unwrap());
     }
     for to in ["mean", "universe"] {
-        for channel in ["mean", "w2"] {
-            let out = format!("{to}-{channel}");
-            let arguments = ["a", "b.safetensors", "c.safetensors", "--to", to, "--channel", channel, "-o", &out];
+        for criterion in ["mean", "w2"] {
+            let out = format!("{to}-{criterion}");
+            let arguments = ["a", "b.safetensors", "c.safetensors", "--to", to, "--criteria", criterion, "-o", &out];
             let report = place.align(&arguments);
             for (index, name) in ["b", "c"].into_iter().enumerate() {
                 let aligned = place.read(&format!("{out}/aligned/{name}.safetensors"));
                 assert!(aligned.posterior == a.posterior, "{out} {name}");
-                assert_eq!(report["members"][index]["distance"]["after"], 0.0);
+                assert_eq!(report["members"][index]["w2"]["after"], 0.0);
             }
         }
     }
@@ -83,7 +81,7 @@ fn the_objective_is_that_of_the_files_and_never_decreases() {
         for (index, name) in ["b", "c"].into_iter().enumerate() {
             let member = &report["members"][index];
             assert_eq!(member["name"], name);
-            assert_eq!(member["distance"]["after"], first.distance(&after[index + 1]).unwrap());
+            assert_eq!(member["w2"]["after"], first.distance(&after[index + 1]).unwrap());
             assert!(member["change_of_function"].as_f64().unwrap() < 1e-5);
             let text = fs::read_to_string(place.path(&format!("{to}/permutations/{name}.json"))).unwrap();
             let permutations = Permutations::from_json(&spec, &text).unwrap();
@@ -137,11 +135,11 @@ fn balanced_posteriors_are_brought_together_too() {
 fn what_only_pairs_can_is_refused() {
     let place = Place::with_two();
     for to in ["mean", "universe"] {
-        for channel in ["kl", "jeffreys"] {
-            place.refused(&["a", "b", "-o", "out", "--to", to, "--channel", channel], &[channel, "mean or w2"]);
+        for criterion in ["kl", "jeffreys"] {
+            place.refused(&["a", "b", "-o", "out", "--to", to, "--criteria", criterion], &[criterion, "mean or w2"]);
         }
-        let arguments = ["a", "b", "-o", "out", "--to", to, "--leave-out-prior", "0.02"];
-        place.refused(&arguments, &["--leave-out-prior", "pairs", "--to first"]);
-        place.refused(&["a", "-o", "out", "--to", to], &["POSTERIOR", "two"]);
+        let arguments = ["a", "b", "-o", "out", "--to", to, "--exclude-prior", "0.02"];
+        place.refused(&arguments, &["--exclude-prior", "`to` is first"]);
+        place.refused(&["a", "-o", "out", "--to", to], &["at least 2 posteriors, not 1"]);
     }
 }

@@ -1,7 +1,6 @@
 //! Runs the real binary.
 
-use std::process::Command;
-use std::process::Output;
+use std::process::{Command, Output};
 
 /// `onebasin` with these arguments, separated by blanks.
 pub(crate) fn command(line: &str) -> Command {

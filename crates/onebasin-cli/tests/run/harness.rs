@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Command;
-use std::process::Output;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// Two posteriors that know something, and not the same; all kinds of measures of pairs.
@@ -18,22 +16,24 @@ pub(crate) const SMALL: &str = r#"
     arch = { preset = "mlp", hidden = [14, 11] }
     prior.variance = 0.1
     evaluate.samples = 1
-    infer = { method = "vi", std = 0.05, optimise = { epochs = 8, batch = 50, rate = 1e-2 } }
+    infer = { method = "vi", std = 0.05, optimise = { epochs = 8, batch = 50, learning_rate = 1e-2 } }
 
     [align]
-    channels = ["w2", "kl"]
-    solvers = ["descent"]
+    criteria = ["w2", "kl"]
+    solvers = ["coordinate-descent"]
 
     [barrier]
+    solver = "coordinate-descent"
     paths = ["geodesic", "natural"]
     points = 5
     samples = 6
     replicates = 10
-    images = 80
+    train_examples = 80
 
     [plane]
+    solver = "coordinate-descent"
     points = 3
-    images = 80
+    train_examples = 80
 "#;
 
 /// A folder with the experiment `small.toml`; gone when the test ends.
@@ -77,6 +77,23 @@ impl Place {
 
     pub(crate) fn json(&self, file: &str) -> Value {
         serde_json::from_str(&self.text(file)).unwrap()
+    }
+
+    /// The only file below a folder whose path ends like this.
+    pub(crate) fn file(&self, folder: &str, ending: &str) -> PathBuf {
+        let mut found = self.files(folder).into_iter().map(|(path, _)| path).filter(|path| path.ends_with(ending));
+        let path = found.next().unwrap_or_else(|| panic!("{folder} has no {ending}"));
+        assert_eq!(found.next(), None, "{folder} has several files {ending}");
+        self.path(folder).join(path)
+    }
+
+    /// Number of files below a folder, which may not be there yet, whose paths end like this.
+    pub(crate) fn count(&self, folder: &str, ending: &str) -> usize {
+        fn count(folder: &Path, ending: &str) -> usize {
+            let files = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+            files.map(|path| usize::from(path.to_string_lossy().ends_with(ending)) + count(&path, ending)).sum()
+        }
+        count(&self.path(folder), ending)
     }
 
     /// All files below a folder, by their paths in it, with their contents.

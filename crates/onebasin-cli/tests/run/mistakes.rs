@@ -1,37 +1,57 @@
 //! Mistakes are named, with what to do, and leave no trace.
 
 use crate::harness::Place;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 
 #[test]
 fn mistakes_are_named_and_leave_no_trace() {
     let place = Place::new();
     for (setting, messages) in [
-        ("barrier.point=5", &["small.toml", "unknown field `point`", "did you mean `points`?"][..]),
-        ("barier.points=5", &["unknown field `barier`", "did you mean `barrier`?"]),
-        ("train.infer.optimise.epoch=5", &["small.toml, [train]", "unknown field `epoch`", "did you mean `epochs`?"]),
-        ("barrier.points=4", &["small.toml, [barrier]", "odd"]),
-        ("barrier.images=0", &["small.toml, [barrier]", "images"]),
-        ("plane.points=1", &["small.toml, [plane]", "points"]),
-        ("train.seed=3", &["[train]", "`seeds` of the experiment"]),
-        ("seeds=[1]", &["[align]", "at least two seeds"]),
+        ("barrier.point=5", &["small.toml: in `barrier.point`", "unknown field `point`", "did you mean `points`?"][..]),
+        ("barier.points=5", &["small.toml", "unknown table or key `barier`", "did you mean `barrier`?"]),
+        ("train.infer.optimise.epoch=5", &["`train.infer.optimise.epoch`", "did you mean `epochs`?"]),
+        // Names that were in use once.
+        ("train.infer.optimise.rate=1", &["`train.infer.optimise.rate`", "`rate` is now `learning_rate`"]),
+        ("train.evaluate.samples_on_the_way=1", &["`samples_on_the_way` is now `eval_samples`"]),
+        ("align.channels=[\"w2\"]", &["`align.channels`", "`channels` is now `criteria`"]),
+        ("barrier.channels=[\"w2\"]", &["`barrier.channels`", "`channels` is now `criteria`"]),
+        ("plane.channel=w2", &["`plane.channel`", "`channel` is now `criterion`"]),
+        ("barrier.images=9", &["`barrier.images`", "`images` is now `train_examples`, `test_examples`"]),
+        ("barrier.test_images=9", &["`test_images` is now `test_examples`"]),
+        ("align.leave_out_prior=0.1", &["`leave_out_prior` is now `exclude_prior`"]),
+        ("compact.to=[\"none\"]", &["`compact.to`", "`to` is now `relabellings`"]),
+        // Values, by the whole names of their keys.
+        ("barrier.points=4", &["small.toml: `barrier.points` is 4", "odd"]),
+        ("barrier.train_examples=0", &["`barrier.train_examples` is 0"]),
+        ("barrier.splits=[]", &["`barrier.splits` is []"]),
+        ("barrier.paths=[]", &["`barrier.paths` is []"]),
+        ("plane.points=1", &["`plane.points` is 1"]),
+        ("plane.splits=[]", &["`plane.splits` is []"]),
+        ("align.criteria=[]", &["`align.criteria` is []"]),
+        ("align={to=\"mean\",criteria=[\"kl\"]}", &["`align.criteria` is kl", "mean or w2"]),
+        ("compact.ranks=[]", &["`compact.ranks` is []"]),
+        ("compact.ranks=[3,3]", &["`compact.ranks` is a list with 3 twice"]),
+        ("compact.relabellings=[]", &["`compact.relabellings` is []"]),
+        ("compact.draws=0", &["`compact.draws` is 0"]),
+        ("train.seed=3", &["`train.seed`", "`seeds` lists"]),
+        ("seeds=[1]", &["[align]", "at least 2 seeds"]),
         ("sweep=3", &["table of lists"]),
         ("sweep.train.prior.variance=3", &["`sweep.train.prior.variance` is not a list"]),
         ("sweep.train.prior.variance=[]", &["`sweep.train.prior.variance` is not a list"]),
-        ("sweep.train.prior.variance=[1.0,1.0]", &["twice"]),
+        ("sweep.train.prior.variance=[1.0,1.0]", &["train.prior.variance = 1.0 twice"]),
         ("sweep.train.prior.varance=[1.0]", &["did you mean `variance`?"]),
-        ("train.data.name=mnits", &["small.toml, [train]", "mnits"]),
-        ("train.prior.variance=-1", &["small.toml, [train]", "-1"]),
+        ("train.data.name=mnits", &["small.toml: there is no data set `mnits`"]),
+        ("train.data.name=3", &["`train.data.name`"]),
+        ("train.prior.variance=-1", &["`train.prior.variance` is -1"]),
         ("barrier.dataset=mnits", &["mnits"]),
-        ("seeds=[0,1,0,1]", &["[seeds]: 0 is there twice"]),
-        ("barrier.paths=[\"natural\",\"natural\"]", &["[barrier.paths]: \"natural\" is there twice"]),
-        ("align.solvers=[\"best\",\"best\"]", &["[align.solvers]", "twice"]),
-        ("barrier.points=9223372036854775807", &["[barrier]", "points"]),
-        ("barrier.samples=9223372036854775807", &["[barrier]", "samples"]),
-        ("plane.points=9223372036854775807", &["[plane]", "points"]),
-        ("swap={means=[[0,0],[0,0]],stds=[[1,1],[1,nan]]}", &["[swap]", "stds"]),
+        ("seeds=[0,1,0,1]", &["`seeds` is a list with 0 twice"]),
+        ("barrier.paths=[\"natural\",\"natural\"]", &["`barrier.paths` is a list with \"natural\" twice"]),
+        ("align.solvers=[\"best\",\"best\"]", &["`align.solvers`", "twice"]),
+        ("barrier.points=9223372036854775807", &["`barrier.points`"]),
+        ("barrier.samples=9223372036854775807", &["`barrier.samples`"]),
+        ("plane.points=9223372036854775807", &["`plane.points`"]),
+        ("swap={means=[[0,0],[0,0]],stds=[[1,1],[1,nan]]}", &["`swap.stds"]),
     ] {
         let said = place.refused(&format!("run small.toml -o out --set {setting}"));
         for message in messages {
@@ -40,7 +60,7 @@ fn mistakes_are_named_and_leave_no_trace() {
         assert!(!place.path("out").exists(), "{setting}");
     }
     let said = place.refused("run nowhere.toml");
-    assert!(said.contains("cannot read the configuration nowhere.toml"), "{said}");
+    assert!(said.contains("cannot read nowhere.toml"), "{said}");
     let said = place.refused("run small.toml -o out --threads 0");
     assert!(said.contains("threads"), "{said}");
 }
@@ -51,10 +71,10 @@ fn folders_of_others_are_left_alone() {
     fs::create_dir(place.path("out")).unwrap();
     fs::write(place.path("out/precious"), "precious").unwrap();
     let said = place.refused("run small.toml -o out");
-    assert!(said.contains("out is not empty, and not the folder of an experiment"), "{said}");
+    assert!(said.contains("out: it is not empty, and not the folder of an experiment"), "{said}");
     assert_eq!(place.files("out").len(), 1);
     let said = place.refused("report out");
-    assert!(said.contains("out has no measures.json"), "{said}");
+    assert!(said.contains("out: it has no measures.json"), "{said}");
 }
 
 #[test]
@@ -65,7 +85,7 @@ fn what_a_kill_leaves_at_the_very_beginning_is_no_obstacle() {
     fs::write(place.path("out/experiment.toml.tmp"), "tit").unwrap();
     place.onebasin("run small.toml -o out");
     let said = place.refused("run out/experiment.toml -o out");
-    assert!(said.contains("choose another with -o"), "{said}");
+    assert!(said.contains("choose another folder with -o"), "{said}");
 }
 
 #[test]

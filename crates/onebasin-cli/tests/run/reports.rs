@@ -42,7 +42,7 @@ fn several_experiments_come_onto_one_page() {
     place.onebasin("run small.toml -o first");
     place.onebasin("run small.toml -o second --set title=Other --set seeds=[5,6]");
     let said = place.refused("report first second");
-    assert!(said.contains("give one with -o"), "{said}");
+    assert!(said.contains("name one with -o"), "{said}");
     place.onebasin("report first second -o docs/results.md");
     let text = place.text("docs/results.md");
     assert!(text.contains("## Small") && text.contains("## Other"), "{text}");

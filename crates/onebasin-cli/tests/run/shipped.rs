@@ -1,9 +1,9 @@
 //! The experiments that are shipped: all can be read, and some are run, smaller.
 
 use crate::harness::Place;
-use onebasin::experiment::Recovery;
 use onebasin::experiment::TrainConfig;
-use onebasin::experiment::Transpositions;
+use onebasin::experiment::stages::planted::PlantedResult;
+use onebasin::experiment::stages::transpositions::TranspositionsResult;
 use std::fs;
 use std::path::PathBuf;
 
@@ -43,7 +43,8 @@ fn planted_permutations_are_found_and_the_pool_is_never_below_descent() {
          --set planted.instances=2 --set planted.correlations=[0.3,0.6,1.0]"
     ));
     let measures = place.json("out/measures.json");
-    let rows: Vec<Recovery> = serde_json::from_value(measures["cells"][0]["stages"]["planted"].clone()).unwrap();
+    let planted = measures["cells"][0]["stages"]["planted"].clone();
+    let PlantedResult { rows, .. } = serde_json::from_value(planted).unwrap();
     assert_eq!(rows.len(), 3 * 4);
     for solvers in rows.chunks(4) {
         assert!(solvers[3].objective >= solvers[0].objective);
@@ -55,14 +56,14 @@ fn planted_permutations_are_found_and_the_pool_is_never_below_descent() {
 fn transpositions_are_followed() {
     let place = Place::new();
     let small = "--set transpositions.data.name=digits --set transpositions.arch.hidden=[16] \
-        --set transpositions.infer.optimise.epochs=2 --set transpositions.images=100 \
+        --set transpositions.infer.optimise.epochs=2 --set transpositions.train_examples=100 \
         --set transpositions.start.transpositions=[0,4,15] --set transpositions.line.points=3 \
         --set transpositions.dynamics.epochs=[0,2] --set transpositions.start.same_order=true";
     let line = format!("run {FOLDER}/transpositions.toml {small}");
     place.onebasin(&format!("{line} -o out"));
     let measures = place.json("out/measures.json");
     let cell = &measures["cells"][0];
-    let found: Transpositions = serde_json::from_value(cell["stages"]["transpositions"].clone()).unwrap();
+    let found: TranspositionsResult = serde_json::from_value(cell["stages"]["transpositions"].clone()).unwrap();
     assert_eq!((found.starts.len(), found.line.len(), found.dynamics.len()), (6, 6, 4));
     // In the same order what was planted is found.
     for start in &found.starts {
@@ -77,10 +78,10 @@ fn transpositions_are_followed() {
         assert!(text.lines().all(|line| columns(line) == title), "{name}: {text}");
     }
     for (setting, message) in [
-        ("transpositions.runs=0", "runs is 0; it must be at least 1"),
-        ("transpositions.start.transpositions=[16]", "16 where 15 are possible"),
+        ("transpositions.runs=0", "`transpositions.runs` is 0; it must be at least 1"),
+        ("transpositions.start.transpositions=[16]", "16"),
         ("transpositions.infer.method=vi", "unknown field `method`"),
-        ("planted.instances=0", "[planted]: missing field `correlations`"),
+        ("planted.instances=0", "missing field `correlations`"),
     ] {
         let said = place.refused(&format!("{line} -o other --set {setting}"));
         assert!(said.contains(message) && !place.path("other").exists(), "{said}");
@@ -99,7 +100,7 @@ fn samples_become_one_gaussian() {
     let compact = &measures["cells"][0]["stages"]["compact"];
     assert_eq!((compact["samples"].as_u64(), compact["chains"].as_u64()), (Some(32), Some(4)));
     assert_eq!(compact["rows"].as_array().unwrap().len(), 1 + 4 * 3);
-    for kind in ["rank", "widths-relabelled", "pruning-mean"] {
+    for kind in ["rank", "stds-relabel", "pruning-mean"] {
         assert!(place.path(&format!("out/report/figures/compact-{kind}.svg")).exists(), "{kind}");
     }
 }

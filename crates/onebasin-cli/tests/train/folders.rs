@@ -1,10 +1,6 @@
 //! The folder of a run: finished, taken, of another run, not a folder, not writable, and on a full disk.
 
-use crate::harness::HMC;
-use crate::harness::Place;
-use crate::harness::VI;
-use crate::harness::has_content;
-use crate::harness::wait_until;
+use crate::harness::{HMC, Place, VI, has_content, wait_until};
 use std::fs;
 
 #[test]
@@ -35,12 +31,25 @@ fn what_a_killed_run_did_not_remove_is_removed_by_the_next() {
 }
 
 #[test]
+fn a_posterior_that_is_lost_is_trained_again() {
+    let place = Place::new(VI);
+    place.finish("whole", &[]);
+    place.finish("run", &[]);
+    fs::remove_file(place.path("run").join("posterior.safetensors")).unwrap();
+    place.finish("run", &[]);
+    place.assert_same("run", "whole");
+}
+
+#[test]
 fn other_settings_are_refused_by_name_and_change_nothing() {
     let place = Place::new(VI);
     place.finish("run", &[]);
     let before = place.contents("run");
     for (setting, said) in [
-        ("infer.optimise.rate=0.02", "`infer.optimise.rate = 0.01` there, `infer.optimise.rate = 0.02` now"),
+        (
+            "infer.optimise.learning_rate=0.02",
+            "`infer.optimise.learning_rate = 0.01` there, `infer.optimise.learning_rate = 0.02` now",
+        ),
         ("seed=1", "`seed = 0` there, `seed = 1` now"),
         ("evaluate.samples=2", "`evaluate.samples = 16` there, `evaluate.samples = 2` now"),
         ("arch.hidden=[8, 8]", "`arch.hidden = [8]` there, `arch.hidden = [8, 8]` now"),
@@ -49,15 +58,15 @@ fn other_settings_are_refused_by_name_and_change_nothing() {
     ] {
         let ended = place.train("run", &["--set", setting]);
         assert_eq!(ended.code, Some(2), "{setting}");
-        let file = place.path("run").join("config.toml");
-        assert!(ended.stderr.contains(&format!("{}: an earlier run", file.display())), "{}", ended.stderr);
+        let file = place.path("run");
+        assert!(ended.stderr.contains(&format!("{}: an earlier training", file.display())), "{}", ended.stderr);
         assert!(ended.stderr.contains(said) && ended.stderr.contains("--force"), "{}", ended.stderr);
         assert_eq!(place.contents("run"), before, "{setting}");
     }
 }
 
 #[test]
-fn force_begins_anew_and_leaves_nothing_of_the_earlier_run() {
+fn force_starts_over_and_leaves_nothing_of_the_earlier_run() {
     let place = Place::new(HMC);
     place.finish("run", &[]);
     for remains in ["chain0.samples", "chain17.samples", "checkpoint.safetensors"] {
@@ -77,7 +86,7 @@ fn force_with_a_mistake_removes_nothing() {
     place.finish("run", &[]);
     let before = place.contents("run");
     for mistake in [
-        &["--set", "infer.optimise.rate=-1.0"][..],
+        &["--set", "infer.optimise.learning_rate=-1.0"][..],
         &["--set", r#"data.name="mnist""#, "--data", "nowhere"],
         &["--set", r#"data.subsets=["first:1000000"]"#],
         &["--threads", "0"],
@@ -96,7 +105,7 @@ fn a_second_process_in_the_same_folder_is_refused() {
     for arguments in [&endless[..], &["--set", "seed=1"], &["--force"]] {
         let second = place.train("run", arguments);
         assert_eq!(second.code, Some(2), "{arguments:?}: {}", second.stderr);
-        let said = format!("{}: another process is training here", place.path("run").display());
+        let said = format!("{}: another process is training in it", place.path("run").display());
         assert!(second.stderr.contains(&said), "{}", second.stderr);
     }
     assert!(!first.is_over(), "the first goes on");

@@ -2,14 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Child;
-use std::process::Command;
-use std::process::Output;
-use std::process::Stdio;
-use std::time::Duration;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The files that do not depend on when and how often a run was interrupted.
@@ -39,7 +34,7 @@ pub(crate) const VI: &str = r#"
     [infer]
     method = "vi"
     samples = 2
-    optimise = { epochs = 25, batch = 100, rate = 1e-2, schedule = "cosine", warmup = 1 }
+    optimise = { epochs = 25, batch = 100, learning_rate = 1e-2, schedule = "cosine", warmup = 1 }
 "#;
 
 /// Three members, 40 steps of ten.
@@ -48,7 +43,7 @@ pub(crate) const ENSEMBLE: &str = r#"
     [infer]
     method = "ensemble"
     members = 3
-    optimise = { epochs = 100, batch = 101, rate = 1e-2 }
+    optimise = { epochs = 100, batch = 101, learning_rate = 1e-2 }
 "#;
 
 /// Two chains, 40 trajectories each.

@@ -1,16 +1,11 @@
 //! However often and whenever a run is interrupted, the same command gives the same bytes in the end.
 
 use crate::events::scalars;
-use crate::harness::ENSEMBLE;
-use crate::harness::HMC;
-use crate::harness::Place;
-use crate::harness::VI;
-use crate::harness::has_content;
 #[cfg(unix)]
 use crate::harness::wait_until;
+use crate::harness::{ENSEMBLE, HMC, Place, VI, has_content};
 use std::collections::BTreeSet;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Random numbers from 0 to 1, the same in every run of the tests (splitmix64).
 struct Dice(u64);
@@ -174,7 +169,7 @@ mod signals {
     #[test]
     fn a_second_signal_ends_the_process_at_once() {
         // A step that takes minutes.
-        let endless = ["infer.step=1e-6", "infer.trajectory=100.0", "infer.most_steps=100000000"];
+        let endless = ["infer.step=1e-6", "infer.trajectory=100.0", "infer.max_leapfrog_steps=100000000"];
         let arguments: Vec<&str> = endless.iter().flat_map(|setting| ["--set", setting]).collect();
         let place = Place::new(HMC);
         let mut running = place.start("run", &arguments);

@@ -1,17 +1,14 @@
 //! Every method runs to its end, leaves what it should, and does not depend on the number of threads.
 
 use crate::events::scalars;
-use crate::harness::ENSEMBLE;
-use crate::harness::HMC;
-use crate::harness::Place;
-use crate::harness::VI;
+use crate::harness::{ENSEMBLE, HMC, Place, VI};
 use onebasin::posterior::Posterior;
 use onebasin::store::StoredPosterior;
 
 const MAP: &str = r#"
     [infer]
     method = "map"
-    optimise = { epochs = 30, batch = 40, rate = 1e-2 }
+    optimise = { epochs = 30, batch = 40, learning_rate = 1e-2 }
 "#;
 
 const MAP_BY_SGD: &str = r#"
@@ -27,14 +24,14 @@ const MAP_BY_SGD: &str = r#"
     warmup = 2.5
     epochs = 30
     batch = 64
-    rate = 0.1
+    learning_rate = 0.1
 "#;
 
 const VI_BY_ONE: &str = r#"
     [infer]
     method = "vi"
     std = 0.02
-    optimise = { epochs = 200, batch = 100, rate = 1e-2 }
+    optimise = { epochs = 200, batch = 100, learning_rate = 1e-2 }
 "#;
 
 /// What a run must come to.
@@ -64,7 +61,7 @@ fn check(place: &Place, expected: &Expected) {
     let result = place.result("run");
     let test = &result["test"];
     assert_eq!(result["steps"], expected.steps);
-    assert_eq!((&test["images"], &test["samples"]), (&100.into(), &expected.averaged.into()));
+    assert_eq!((&test["examples"], &test["samples"]), (&100.into(), &expected.averaged.into()));
     // Four classes: guessing errs on three of four, and costs ln 4.
     let (error, nll) = (test["error"].as_f64().unwrap(), test["nll"].as_f64().unwrap());
     assert!(error < 0.5 && nll < 4f64.ln(), "{result}");
@@ -118,9 +115,9 @@ fn the_most_probable_point_by_adam() {
 #[test]
 fn the_most_probable_point_by_gradient_ascent_with_warmup_and_cosine() {
     let place = Place::new(MAP_BY_SGD);
-    check(&place, &Expected { steps: 188, averaged: 1, measure: "rate", kind: is_point });
+    check(&place, &Expected { steps: 188, averaged: 1, measure: "learning_rate", kind: is_point });
     let metrics = place.metrics("run");
-    let rates: Vec<f64> = metrics.iter().filter_map(|line| line["rate"].as_f64()).collect();
+    let rates: Vec<f64> = metrics.iter().filter_map(|line| line["learning_rate"].as_f64()).collect();
     let highest = rates.iter().copied().fold(0.0, f64::max);
     assert!(rates[0] < 0.9 * highest && highest <= 0.1 && rates[rates.len() - 1] < 1e-3, "{rates:?}");
     let evaluated =
@@ -152,7 +149,7 @@ fn chains_yield_their_samples_and_whether_they_agree() {
     let place = Place::new(HMC);
     check(&place, &Expected { steps: 40, averaged: 16, measure: "acceptance", kind: thirty });
     let chains = &place.result("run")["chains"];
-    assert_eq!((&chains["samples"], &chains["images"]), (&15.into(), &100.into()));
+    assert_eq!((&chains["samples"], &chains["quantities"]), (&15.into(), &400.into()));
     for name in ["max_rhat", "median_rhat", "min_ess", "median_ess"] {
         assert!(chains[name].as_f64().unwrap() > 0.0, "{chains}");
     }
@@ -193,7 +190,10 @@ fn the_number_of_threads_changes_no_byte() {
 /// A diverged run has numbers that JSON does not know; it must be finished, readable and still the same run.
 #[test]
 fn a_run_that_leaves_the_numbers_is_finished_like_any_other() {
-    for rest in [MAP.replace("rate = 1e-2", "rate = 1e30"), VI_BY_ONE.replace("rate = 1e-2", "rate = 1e30")] {
+    for rest in [
+        MAP.replace("learning_rate = 1e-2", "learning_rate = 1e30"),
+        VI_BY_ONE.replace("learning_rate = 1e-2", "learning_rate = 1e30"),
+    ] {
         let place = Place::new(&rest);
         place.finish("run", &[]);
         assert!(place.result("run")["training"]["nll"].is_null(), "{}", place.result("run"));

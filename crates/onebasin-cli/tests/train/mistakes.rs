@@ -1,10 +1,6 @@
 //! Wrong configurations: exit code 2, a message that names the setting, and no trace of an output folder.
 
-use crate::harness::COMMON;
-use crate::harness::ENSEMBLE;
-use crate::harness::HMC;
-use crate::harness::Place;
-use crate::harness::VI;
+use crate::harness::{COMMON, ENSEMBLE, HMC, Place, VI};
 
 /// Makes sure that these arguments are refused, that the message has `named` in it, and that nothing is written.
 fn refused(place: &Place, arguments: &[&str], named: &str) {
@@ -29,12 +25,11 @@ const NOT_A_COUNT: &[&str] = &["0", "-1", "1.5", "nan", "text", "[1]", "99999999
 #[test]
 fn numbers_of_optimisation_are_checked() {
     let place = Place::new(VI);
-    for name in ["infer.optimise.epochs", "infer.optimise.rate", "infer.std", "prior.variance", "temperature"] {
+    for name in ["infer.optimise.epochs", "infer.optimise.learning_rate", "infer.std", "prior.variance", "temperature"]
+    {
         all_refused(&place, name, NOT_POSITIVE);
     }
-    for name in
-        ["infer.optimise.batch", "infer.samples", "evaluate.samples", "evaluate.samples_on_the_way", "log.every"]
-    {
+    for name in ["infer.optimise.batch", "infer.samples", "evaluate.samples", "evaluate.eval_samples", "log.every"] {
         all_refused(&place, name, NOT_A_COUNT);
     }
     all_refused(&place, "evaluate.every", NOT_POSITIVE);
@@ -49,7 +44,7 @@ fn numbers_of_optimisation_are_checked() {
 #[test]
 fn numbers_of_chains_are_checked() {
     let place = Place::new(HMC);
-    for name in ["infer.chains", "infer.samples", "infer.thin", "infer.most_steps"] {
+    for name in ["infer.chains", "infer.samples", "infer.thin", "infer.max_leapfrog_steps"] {
         all_refused(&place, name, NOT_A_COUNT);
     }
     for name in ["infer.trajectory", "infer.step"] {
@@ -94,7 +89,7 @@ fn names_and_networks_are_checked() {
         (r#"data.subsets=["classes:4"]"#, "`classes:4`"),
         ("arch.preset=transformer", "`arch.preset`"),
         ("arch.hidden=[0]", "`hidden1`"),
-        ("arch.hidden=[-1]", "`arch.hidden`"),
+        ("arch.hidden=[-1]", "`arch.hidden[0]`"),
         ("arch.hidden=[9223372036854775807]", "`hidden1"),
         ("arch.classes=1", "classes"),
         ("arch.classes=5", "5 classes"),
@@ -111,7 +106,7 @@ fn names_and_networks_are_checked() {
 fn settings_that_are_not_settings_are_refused() {
     let place = Place::new(VI);
     for text in ["seed", "=1", ".seed=1", "seed.=1", "a..b=1", "data.name.first=1", "arch.hidden.0=3", ""] {
-        refused(&place, &["--set", text], &format!("`{text}` is not a setting"));
+        refused(&place, &["--set", text], &format!("`{}` is not", text.split('=').next().unwrap_or_default()));
     }
 }
 
@@ -156,10 +151,14 @@ fn missing_data_are_named() {
 #[test]
 fn options_are_checked() {
     let place = Place::new(VI);
-    refused(&place, &["--threads", "0"], "threads");
-    for (option, value) in
-        [("--threads", "-1"), ("--threads", "many"), ("--save-every", "-1"), ("--save-every", "often")]
-    {
+    refused(&place, &["--threads", "0"], "--threads is 0");
+    for (option, value) in [
+        ("--threads", "-1"),
+        ("--threads", "many"),
+        ("--save-every", "-1"),
+        ("--save-every", "nan"),
+        ("--save-every", "often"),
+    ] {
         refused(&place, &[&format!("{option}={value}")], option);
     }
 }

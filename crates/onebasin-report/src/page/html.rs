@@ -1,38 +1,29 @@
-//! A page as one HTML file that needs nothing else: complete as it is, while its script hides curves and reads numbers.
+//! A page as one self-contained HTML file. It is complete without its script, which hides series and shows numbers.
 
-use super::Block;
-use super::Page;
-use super::paragraphs;
-use crate::escape;
+use super::{Block, Headline, Page, Section, paragraphs};
 use crate::escape::xml;
-use crate::figure::Axis;
-use crate::figure::Chart;
-use crate::figure::Figure;
-use crate::figure::Lines;
-use crate::scale::Range;
-use crate::scale::Scale;
-use crate::svg::Drawing;
-use crate::svg::Frame;
-use crate::svg::key;
-use crate::svg::styles;
-use serde_json::Value;
-use serde_json::json;
+use crate::figure::{Axis, Chart, Figure, Lines};
+use crate::scale::{Range, Scale};
+use crate::svg::{Drawing, Frame, key, styles};
+use serde_json::{Value, json};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 impl Page {
-    /// The page as one file.
+    /// Returns the page as one self-contained HTML file.
     pub fn html(&self) -> String {
         let mut body = Body::default();
         for section in &self.sections {
-            body.put(&format!("<section id=\"{}\">\n<h2>{}</h2>\n", xml(&section.id), xml(&section.title)));
+            body.html += &format!("<section id=\"{}\">\n<h2>{}</h2>\n", xml(&section.id), xml(&section.title));
             for block in &section.blocks {
                 body.block(block);
             }
-            body.put("</section>\n");
+            body.html += "</section>\n";
         }
         let title = xml(&self.title);
+        // `<` occurs only in strings.
+        let data = Value::Array(body.data).to_string().replace('<', "\\u003c");
         [
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
@@ -42,47 +33,45 @@ impl Page {
             &self.cards(),
             &self.contents(),
             &body.html,
-            &self.origin(),
+            &self.provenance(),
             "</main>\n",
-            &format!(
-                "<script type=\"application/json\" id=\"data\">{}</script>\n",
-                escape::json(&Value::Array(body.data))
-            ),
+            &format!("<script type=\"application/json\" id=\"data\">{data}</script>\n"),
             &format!("<script>\n{SCRIPT}</script>\n</body>\n</html>\n"),
         ]
         .concat()
     }
 
-    /// The headlines, large.
+    /// Returns the key results.
     fn cards(&self) -> String {
-        let card = |(label, value, note): (&str, &str, &str)| {
+        let card = |Headline { label, value, note }: &Headline| {
             let note = if note.is_empty() { String::new() } else { format!("<dd class=\"note\">{}</dd>", xml(note)) };
             format!("<div><dt>{}</dt><dd class=\"value\">{}</dd>{note}</div>\n", xml(label), xml(value))
         };
-        let cards: String = self.headlines.iter().map(|it| card((&it.label, &it.value, &it.note))).collect();
-        if cards.is_empty() { cards } else { format!("<dl class=\"cards\">\n{cards}</dl>\n") }
+        enclosed("<dl class=\"cards\">\n", self.headlines.iter().map(card), "</dl>\n")
     }
 
+    /// Returns links to the sections, if there are several.
     fn contents(&self) -> String {
-        if self.sections.len() < 2 {
-            return String::new();
-        }
-        let entry = |(id, title): (&str, &str)| format!("<li><a href=\"#{}\">{}</a></li>\n", xml(id), xml(title));
-        let entries: String = self.sections.iter().map(|section| entry((&section.id, &section.title))).collect();
-        format!("<nav aria-label=\"Contents\">\n<ul>\n{entries}</ul>\n</nav>\n")
+        let entry =
+            |Section { id, title, .. }: &Section| format!("<li><a href=\"#{}\">{}</a></li>\n", xml(id), xml(title));
+        let sections = if self.sections.len() < 2 { &[] } else { &self.sections[..] };
+        enclosed("<nav aria-label=\"Contents\">\n<ul>\n", sections.iter().map(entry), "</ul>\n</nav>\n")
     }
 
-    fn origin(&self) -> String {
-        if self.provenance.is_empty() {
-            return String::new();
-        }
+    fn provenance(&self) -> String {
         let row = |(name, value): &(String, String)| format!("<dt>{}</dt><dd>{}</dd>\n", xml(name), xml(value));
-        let rows: String = self.provenance.iter().map(row).collect();
-        format!("<details class=\"provenance\">\n<summary>Provenance</summary>\n<dl>\n{rows}</dl>\n</details>\n")
+        let open = "<details class=\"provenance\">\n<summary>Provenance</summary>\n<dl>\n";
+        enclosed(open, self.provenance.iter().map(row), "</dl>\n</details>\n")
     }
 }
 
-/// What is written so far, and the data behind its tables and figures, in their order.
+/// Returns all items between an opening and a closing tag, or nothing if there are none.
+fn enclosed(open: &str, items: impl Iterator<Item = String>, close: &str) -> String {
+    let items: String = items.collect();
+    if items.is_empty() { items } else { [open, &items, close].concat() }
+}
+
+/// HTML of the sections, and the data of their tables and figures in the same order.
 #[derive(Default)]
 struct Body {
     html: String,
@@ -90,14 +79,10 @@ struct Body {
 }
 
 impl Body {
-    fn put(&mut self, html: &str) {
-        self.html += html;
-    }
-
     fn block(&mut self, block: &Block) {
         match block {
-            Block::Text(paragraphs) => self.put(&text(paragraphs)),
-            Block::Code(command) => self.put(&format!("<pre><code>{}</code></pre>\n", xml(command))),
+            Block::Text(paragraphs) => self.html += &text(paragraphs),
+            Block::Code(command) => self.html += &format!("<pre><code>{}</code></pre>\n", xml(command)),
             Block::Table { id, caption, table } => {
                 let html = format!("<div class=\"scroll\" tabindex=\"0\">\n{}</div>\n", table.html(caption));
                 self.item("table", id, &html);
@@ -118,13 +103,11 @@ impl Body {
         }
     }
 
-    /// A table or a figure: the script finds its data by its number.
+    /// Appends a table or a figure. The script finds its data by its number.
     fn item(&mut self, kind: &str, id: &str, html: &str) {
         let (tag, number) = (if kind == "figure" { kind } else { "div" }, self.data.len());
-        self.put(&format!(
-            "<{tag} class=\"{kind}\" id=\"{kind}-{}\" data-item=\"{number}\">\n{html}</{tag}>\n",
-            xml(id)
-        ));
+        self.html +=
+            &format!("<{tag} class=\"{kind}\" id=\"{kind}-{}\" data-item=\"{number}\">\n{html}</{tag}>\n", xml(id));
     }
 }
 
@@ -132,46 +115,40 @@ fn text(text: &str) -> String {
     paragraphs(text).map(|paragraph| format!("<p>{}</p>\n", xml(paragraph))).collect()
 }
 
-/// A button for each curve, and one for each group if there are several. They do nothing before the script enables them.
+/// Returns a button for each series, and one for each group if there are several. The script enables them.
 fn legend(lines: &Lines) -> String {
-    let mut out = "<div class=\"legend\">\n<ul>\n".to_owned();
-    for (index, (series, style)) in lines.series.iter().zip(styles(lines)).enumerate() {
-        out += &format!(
-            "<li><button type=\"button\" class=\"{}\" data-toggle=\"{index}\" disabled>{}\
-             <span>{}</span></button></li>\n",
-            style.class,
-            key(&style),
-            xml(&series.label())
-        );
-    }
-    out += "</ul>\n";
-    let groups = lines.groups();
-    if groups.iter().filter(|group| !group.is_empty()).count() > 1 {
-        out += "<div class=\"groups\" role=\"group\" aria-label=\"Groups\">\n";
-        for group in groups.iter().filter(|group| !group.is_empty()) {
-            let group = xml(group);
-            out += &format!("<button type=\"button\" data-group=\"{group}\" disabled>{group}</button>\n");
-        }
-        out += "</div>\n";
-    }
-    out + "</div>\n"
+    let entries = lines.series.iter().zip(styles(lines)).enumerate().map(|(index, (series, style))| {
+        let (class, key, label) = (style.class, key(&style), xml(&series.label()));
+        format!(
+            "<li><button type=\"button\" class=\"{class}\" data-toggle=\"{index}\" disabled>{key}\
+             <span>{label}</span></button></li>\n"
+        )
+    });
+    let mut groups = lines.groups();
+    groups.retain(|group| !group.is_empty());
+    let shown = if groups.len() < 2 { &[] } else { &groups[..] };
+    let buttons = shown
+        .iter()
+        .map(|group| xml(group))
+        .map(|group| format!("<button type=\"button\" data-group=\"{group}\" disabled>{group}</button>\n"));
+    let groups = enclosed("<div class=\"groups\" role=\"group\" aria-label=\"Groups\">\n", buttons, "</div>\n");
+    format!("<div class=\"legend\">\n<ul>\n{}</ul>\n{groups}</div>\n", entries.collect::<String>())
 }
 
-/// What the script needs to find the point under the pointer; the numbers themselves are those of the file for others.
+/// Returns what the script needs to find the point under the pointer. The numbers themselves are those of the CSV file.
 fn data(figure: &Figure, frame: &Frame) -> Value {
     let area = &frame.area;
     let axis = |axis: &Axis, range: &Range, from: f64, to: f64| {
         let (log, ends) = (range.scale == Scale::Log, [range.low, range.high]);
         json!({"label": axis.label, "log": log, "range": ends, "at": [from, to]})
     };
-    let (x, y, value) = match &figure.chart {
-        Chart::Lines(lines) => (&lines.x, &lines.y, None),
-        Chart::Heat(heat) => (&heat.x, &heat.y, Some(&heat.value.label)),
-    };
     let one = |label: &str, group: &str, points: usize| json!({"label": label, "group": group, "points": points});
-    let series: Vec<Value> = match &figure.chart {
-        Chart::Lines(lines) => lines.series.iter().map(|it| one(&it.label(), &it.group, it.points.len())).collect(),
-        Chart::Heat(heat) => vec![one("", "", heat.values.len())],
+    let (x, y, value, series) = match &figure.chart {
+        Chart::Lines(lines) => {
+            let all: Vec<Value> = lines.series.iter().map(|it| one(&it.label(), &it.group, it.points.len())).collect();
+            (&lines.x, &lines.y, None, all)
+        }
+        Chart::HeatMap(map) => (&map.x, &map.y, Some(&map.value.label), vec![one("", "", map.values.len())]),
     };
     json!({
         "file": figure.id,

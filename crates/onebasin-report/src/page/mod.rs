@@ -1,83 +1,129 @@
-//! A page about an experiment: numbers first, then sections of text, tables and figures, and where all of it comes from.
+//! The data of a report: key results, then sections of text, tables and figures, then provenance; also as Markdown.
 
 mod html;
-mod markdown;
 
+use crate::escape::{markdown, markdown_paragraph};
 use crate::figure::Figure;
+use crate::table::Alignment::{Left, Right};
 use crate::table::Table;
 
-/// All that is said about an experiment. Its texts are plain; an empty line begins a new paragraph.
+/// Report about an experiment. Its texts are plain text; an empty line begins a new paragraph.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// What it is about.
+    /// Title of the page.
     pub title: String,
-    /// What came out, in a few sentences.
+    /// Result of the experiment, in a few sentences.
     pub summary: String,
-    /// The numbers that are read if no others are.
+    /// Key results, shown first.
     pub headlines: Vec<Headline>,
-    /// The details.
+    /// Sections from top to bottom.
     pub sections: Vec<Section>,
-    /// What must be known to have the same numbers again: names and values.
+    /// Names and values that reproduce the experiment.
     pub provenance: Vec<(String, String)>,
 }
 
-/// A number that is read from afar.
+/// One key result.
 #[derive(Clone, Debug)]
 pub struct Headline {
-    /// What it is.
+    /// Name of the quantity.
     pub label: String,
-    /// The number, with its unit.
+    /// Value with its unit.
     pub value: String,
-    /// What it is compared with, or how it was measured.
+    /// Value that it is compared with, or how it was measured; may be empty.
     pub note: String,
 }
 
-/// A part of a page.
+/// Section of a page.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// What links to it end in.
+    /// Identifier in links.
     pub id: String,
-    /// What it is about.
+    /// Heading of the section.
     pub title: String,
-    /// What it says, from top to bottom.
+    /// Content from top to bottom.
     pub blocks: Vec<Block>,
 }
 
-/// A piece of a section.
+/// Part of a section.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Block {
-    /// Paragraphs.
+    /// Paragraphs of plain text.
     Text(String),
-    /// A command.
+    /// Command for a shell.
     Code(String),
-    /// A table.
+    /// Table with a caption.
     Table {
-        /// The stem of the name of its file.
+        /// Identifier in links, and file name without extension.
         id: String,
-        /// What its numbers are.
+        /// Caption of the table.
         caption: String,
-        /// The cells.
+        /// Titles and cells.
         table: Table,
     },
-    /// A figure.
+    /// Figure with its title and caption.
     Figure(Figure),
 }
 
 impl Page {
-    /// All figures, from top to bottom.
+    /// Returns all figures from top to bottom.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
-        self.blocks().filter_map(|block| match block {
-            Block::Figure(figure) => Some(figure),
-            _ => None,
-        })
+        let blocks = self.sections.iter().flat_map(|section| &section.blocks);
+        blocks.filter_map(|block| if let Block::Figure(figure) = block { Some(figure) } else { None })
     }
 
-    fn blocks(&self) -> impl Iterator<Item = &Block> {
-        self.sections.iter().flat_map(|section| &section.blocks)
+    /// Returns the page in GitHub-flavoured Markdown. It links to `ID.svg` in the folder `figures` for each figure; an empty
+    /// `figures` stands for the folder of the page itself.
+    pub fn markdown(&self, figures: &str) -> String {
+        let mut parts = vec![format!("# {}", markdown(&self.title))];
+        parts.extend(paragraphs(&self.summary).map(markdown_paragraph));
+        if !self.headlines.is_empty() {
+            let rows = self.headlines.iter().map(|Headline { label, value, note }| [label, value, note]);
+            parts.push(Table::new([("", Left), ("", Right), ("", Left)]).with(rows).markdown());
+        }
+        for section in &self.sections {
+            parts.push(format!("## {}", markdown(&section.title)));
+            for block in &section.blocks {
+                self::block(block, figures, &mut parts);
+            }
+        }
+        if !self.provenance.is_empty() {
+            let rows = self.provenance.iter().map(|(name, value)| [name, value]);
+            let table = Table::new([("what", Left), ("value", Left)]).with(rows);
+            parts.extend(["## Provenance".to_owned(), table.markdown()]);
+        }
+        parts.iter().map(|part| part.trim_end()).collect::<Vec<_>>().join("\n\n") + "\n"
     }
 }
 
-/// The parts of a text between empty lines.
+/// Returns the parts of a text between empty lines.
 fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty())
+}
+
+fn block(block: &Block, figures: &str, parts: &mut Vec<String>) {
+    match block {
+        Block::Text(text) => parts.extend(paragraphs(text).map(markdown_paragraph)),
+        Block::Code(command) => {
+            // The fence must be longer than any run of backticks in the command.
+            let longest = command.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+            let fence = "`".repeat(longest.max(2) + 1);
+            parts.push(format!("{fence}sh\n{}\n{fence}", command.trim_end()));
+        }
+        Block::Table { caption, table, .. } => {
+            parts.extend([markdown_paragraph(caption), table.markdown()]);
+        }
+        Block::Figure(figure) => {
+            let folder = if figures.is_empty() || figures.ends_with('/') { "" } else { "/" };
+            let path = format!("{figures}{folder}{}.svg", figure.id);
+            let image = format!("![{}]({})", markdown(&figure.title), link(&path));
+            parts.extend([image, markdown_paragraph(&figure.caption)]);
+        }
+    }
+}
+
+/// Returns a path as the destination of a link, with percent-encoding of what would end the destination.
+fn link(path: &str) -> String {
+    let plain = |c: char| !c.is_control() && !" %<>()\\\"".contains(c);
+    path.chars().map(|c| if plain(c) { c.to_string() } else { format!("%{:02X}", u32::from(c)) }).collect()
 }

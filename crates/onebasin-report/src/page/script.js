@@ -1,11 +1,11 @@
-// Hides and shows curves, reads numbers off figures, and offers files; the page is complete without it.
+// Hides and shows series, shows the numbers of figures, and links to files; the page is complete without it.
 "use strict";
 
 (() => {
   const items = JSON.parse(document.getElementById("data").textContent);
 
-  // The lines of comma-separated values, each a list of cells, without the titles.
-  function lines(csv) {
+  // Returns the rows of comma-separated values, each a list of cells, without the titles.
+  function rows(csv) {
     const found = [[]];
     for (const [, quoted, plain, end] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^,\n]*))(,|\n)/g)) {
       found.at(-1).push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
@@ -14,18 +14,18 @@
     return found.slice(1, -1);
   }
 
-  // Five digits are more than can be seen, and fewer than confuse.
+  // Returns a number with few digits.
   const number = (text, digits = 5) => String(Number(Number(text).toPrecision(digits))).replace("-", "−");
 
-  // Where on an axis a number lies, in units of the drawing; NaN or infinite if nowhere.
-  function place(axis, text) {
+  // Returns the position of a number on an axis, in user units of the SVG; NaN or infinite if it has none.
+  function position(axis, text) {
     const [low, high, value] = [...axis.range, text].map((it) => (axis.log ? Math.log10(it) : Number(it)));
     return axis.at[0] + ((value - low) / (high - low)) * (axis.at[1] - axis.at[0]);
   }
 
-  // All points of a figure that are drawn, with what is said about them.
+  // Returns all visible points of a figure, with their tooltips.
   function pointsOf(item) {
-    const cells = lines(item.csv);
+    const cells = rows(item.csv);
     let first = 0;
     const points = item.series.flatMap((series, index) =>
       cells.slice(first, (first += series.points)).map((line) => {
@@ -33,13 +33,13 @@
         const say = [series.label, `${item.x.label}: ${number(x)}`];
         if (item.value !== null) say.push(`${item.y.label}: ${number(y)}`, `${item.value}: ${number(value)}`);
         else say.push(`${item.y.label}: ${number(y)}${value === "" ? "" : ` ± ${number(value, 3)}`}`);
-        return { series: index, x: place(item.x, x), y: place(item.y, y), say: say.filter(Boolean).join("\n") };
+        return { series: index, x: position(item.x, x), y: position(item.y, y), say: say.filter(Boolean).join("\n") };
       }),
     );
     return points.filter((point) => Number.isFinite(point.x) && Number.isFinite(point.y));
   }
 
-  // Buttons hide and show curves, alone or by groups. Returns whether a curve is shown.
+  // Makes buttons hide and show series, alone or by group. Returns a function that tells whether a series is shown.
   function toggles(figure, item) {
     const pressed = (button) => !button || button.getAttribute("aria-pressed") === "true";
     const buttons = [...figure.querySelectorAll(".legend button")];
@@ -51,9 +51,9 @@
       button.setAttribute("aria-pressed", "true");
       button.addEventListener("click", () => {
         button.setAttribute("aria-pressed", String(!pressed(button)));
-        for (const curve of figure.querySelectorAll("[data-series]")) {
-          const index = Number(curve.dataset.series);
-          curve.classList.toggle("hidden", !shown(index));
+        for (const line of figure.querySelectorAll("[data-series]")) {
+          const index = Number(line.dataset.series);
+          line.classList.toggle("hidden", !shown(index));
           own(index)?.classList.toggle("off", !shown(index));
         }
       });
@@ -61,7 +61,7 @@
     return shown;
   }
 
-  // Says the numbers of the point next to the pointer, or of the one that the arrow keys have come to.
+  // Shows the numbers of the point nearest to the pointer, or of the point chosen with the arrow keys.
   function reader(figure, item, shown) {
     const plot = figure.querySelector(".plot");
     const svg = plot.querySelector("svg");
@@ -84,7 +84,7 @@
       ring.setAttribute("cy", y);
       svg.append(ring);
       tip.textContent = say;
-      // Beside the point, on the side with more room, and never outside of the plot.
+      // The tooltip is beside the point, on the side with more space, and inside the plot.
       const zoom = svg.clientWidth / svg.viewBox.baseVal.width;
       const left = x * zoom + (x > svg.viewBox.baseVal.width / 2 ? -tip.offsetWidth - 12 : 12);
       tip.style.left = `${Math.max(0, Math.min(left, plot.clientWidth - tip.offsetWidth))}px`;
@@ -123,7 +123,7 @@
     show(-1);
   }
 
-  // The drawing as a file of its own: with title and legend, on white, and with all curves.
+  // Returns the figure as an SVG file, with title, legend and all series.
   function drawing(svg) {
     const whole = svg.cloneNode(true);
     const size = svg.dataset.whole.split(" ");

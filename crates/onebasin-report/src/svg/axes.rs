@@ -1,105 +1,95 @@
-//! The frame of a plot: hairlines at the ticks, their numbers, and the names of the axes.
+//! Axes of a plot: grid lines, ticks with their numbers, and labels.
 
 use crate::figure::Axis;
-use crate::scale::Range;
-use crate::svg::Area;
-use crate::svg::Frame;
-use crate::svg::WIDTH;
-use crate::svg::canvas;
-use crate::svg::canvas::Canvas;
-use crate::svg::canvas::px;
-use crate::ticks::Tick;
-use crate::ticks::ticks;
+use crate::scale::{Range, Tick, ticks};
+use crate::svg::{Area, Canvas, Frame, WIDTH, px, width, wrap};
 
-/// Most pieces that ticks cut an axis into.
+/// Largest number of intervals between the ticks of an axis.
 pub(super) const MOST: usize = 6;
+/// Space above the plot area.
 const TOP: f64 = 12.0;
-/// Under the plot: numbers and a name.
+/// Space below the plot area, for numbers and one line of the label.
 const BELOW: f64 = 50.0;
-/// From a line of a name to the next.
+/// Line height of labels.
 const LINE: f64 = 16.0;
-/// Room for the numbers is measured with larger letters, which a page takes on a phone.
+/// Font size for which space is reserved: pages use it on phones.
 const SIZE_ON_PHONES: f64 = 14.0;
 
 pub(super) fn ticks_of(range: &Range) -> Vec<Tick> {
     ticks(range.scale, range.low, range.high, MOST)
 }
 
-/// The width of the widest number at a vertical axis.
+/// Returns the width of the widest number at a vertical axis.
 pub(super) fn widest(ticks: &[Tick]) -> f64 {
-    ticks.iter().map(|tick| canvas::width(&tick.label, SIZE_ON_PHONES)).fold(0.0, f64::max)
+    ticks.iter().map(|tick| width(&tick.label, SIZE_ON_PHONES)).fold(0.0, f64::max)
 }
 
-/// The lines that the name of an axis takes.
-pub(super) fn name(axis: &Axis, room: f64) -> Vec<String> {
-    canvas::wrap(&axis.label, SIZE_ON_PHONES, room)
+/// Returns the lines of the label of an axis.
+pub(super) fn label(axis: &Axis, room: f64) -> Vec<String> {
+    wrap(&axis.label, SIZE_ON_PHONES, room)
 }
 
-/// The width that further lines of a name take.
-pub(super) fn further(name: &[String]) -> f64 {
-    LINE * name.len().saturating_sub(1) as f64
+/// Returns the space that all lines of a label but the first take.
+pub(super) fn further(label: &[String]) -> f64 {
+    LINE * label.len().saturating_sub(1) as f64
 }
 
-/// The frame of a plot so high, with `right` left free beside it.
+/// Returns the frame of a plot area of this height, with a space of `right` to its right.
 pub(super) fn frame(x: Range, y: Range, y_axis: &Axis, height: f64, right: f64) -> Frame {
-    let left = 28.0 + further(&name(y_axis, height)) + widest(&ticks_of(&y)) + 8.0;
+    let left = 28.0 + further(&label(y_axis, height)) + widest(&ticks_of(&y)) + 8.0;
     Frame { area: Area { left, top: TOP, width: WIDTH - left - right, height }, x, y }
 }
 
-/// The height of the frame with its axes.
+/// Returns the height of the frame with its axes.
 pub(super) fn height(frame: &Frame, x: &Axis) -> f64 {
-    frame.area.bottom() + BELOW + further(&name(x, frame.area.width))
+    frame.area.bottom() + BELOW + further(&label(x, frame.area.width))
 }
 
-/// Half the width of the number at the right end of the horizontal axis, which reaches beyond the plot.
+/// Returns the space that the last number of the horizontal axis takes beyond the plot area.
 pub(super) fn overhang(x: &Range) -> f64 {
     let last = ticks_of(x).into_iter().rfind(|tick| !tick.label.is_empty());
-    last.map_or(0.0, |tick| 0.5 * canvas::width(&tick.label, SIZE_ON_PHONES)).max(8.0) + 6.0
+    last.map_or(0.0, |tick| 0.5 * width(&tick.label, SIZE_ON_PHONES)).max(8.0) + 6.0
 }
 
-/// Writes a name that is read from below, beside the middle of the plot.
-pub(super) fn upright(canvas: &mut Canvas, frame: &Frame, left: f64, name: &[String]) {
-    for (index, line) in name.iter().enumerate() {
+/// Draws a label rotated by 90°, beside the middle of the plot area.
+pub(super) fn upright(canvas: &mut Canvas, frame: &Frame, left: f64, label: &[String]) {
+    for (index, line) in label.iter().enumerate() {
         let [x, y] = [left + LINE * index as f64, frame.area.top + 0.5 * frame.area.height];
         let turn = format!("font-size=\"13\" transform=\"rotate(-90 {} {})\"", px(x), px(y));
         canvas.text([x, y], "middle", &turn, line);
     }
 }
 
-/// Draws hairlines, numbers and names.
+/// Draws grid lines, ticks, numbers and labels.
 pub(super) fn draw(canvas: &mut Canvas, frame: &Frame, x: &Axis, y: &Axis) {
     let area = &frame.area;
     let (bottom, right) = (area.bottom(), area.right());
-    let mut grid = String::new();
-    let mut small = String::new();
-    canvas.raw("<g class=\"axes\">\n");
-    for tick in ticks_of(&frame.x) {
-        let at = area.left + frame.x.clamped(tick.value) * area.width;
-        if tick.label.is_empty() {
-            small += &format!("M{} {}v3", px(at), px(bottom));
-        } else {
-            grid += &format!("M{} {}V{}", px(at), px(area.top), px(bottom));
-            small += &format!("M{} {}v5", px(at), px(bottom));
-            canvas.text([at, bottom + 19.0], "middle", "", &tick.label);
+    let (mut grid, mut small) = (String::new(), String::new());
+    canvas.0 += "<g class=\"axes\">\n";
+    let (left, top) = (px(area.left), px(area.top));
+    for Tick { value, label } in ticks_of(&frame.x) {
+        let at = area.left + frame.x.clamped(value) * area.width;
+        small += &format!("M{} {}v{}", px(at), px(bottom), if label.is_empty() { 3 } else { 5 });
+        if !label.is_empty() {
+            grid += &format!("M{} {top}V{}", px(at), px(bottom));
+            canvas.text([at, bottom + 19.0], "middle", "", &label);
         }
     }
-    for tick in ticks_of(&frame.y) {
-        let at = frame.height_of(frame.y.clamped(tick.value));
-        if tick.label.is_empty() {
-            small += &format!("M{} {}h-3", px(area.left), px(at));
-        } else {
-            grid += &format!("M{} {}H{}", px(area.left), px(at), px(right));
-            small += &format!("M{} {}h-5", px(area.left), px(at));
-            canvas.text([area.left - 8.0, at + 4.2], "end", "", &tick.label);
+    for Tick { value, label } in ticks_of(&frame.y) {
+        let at = frame.height_of(frame.y.clamped(value));
+        small += &format!("M{left} {}h-{}", px(at), if label.is_empty() { 3 } else { 5 });
+        if !label.is_empty() {
+            grid += &format!("M{left} {}H{}", px(at), px(right));
+            canvas.text([area.left - 8.0, at + 4.2], "end", "", &label);
         }
     }
     canvas.path("fill=\"none\" stroke=\"currentColor\" stroke-opacity=\".13\"", &grid);
-    let lines = format!("M{} {}V{}H{}{small}", px(area.left), px(area.top), px(bottom), px(right));
+    let lines = format!("M{left} {top}V{}H{}{small}", px(bottom), px(right));
     canvas.path("fill=\"none\" stroke=\"currentColor\" stroke-opacity=\".7\"", &lines);
-    for (index, line) in name(x, area.width).iter().enumerate() {
+    for (index, line) in label(x, area.width).iter().enumerate() {
         let y = bottom + 41.0 + LINE * index as f64;
         canvas.text([area.left + 0.5 * area.width, y], "middle", "font-size=\"13\"", line);
     }
-    upright(canvas, frame, 16.0, &name(y, area.height));
-    canvas.raw("</g>\n");
+    upright(canvas, frame, 16.0, &label(y, area.height));
+    canvas.0 += "</g>\n";
 }

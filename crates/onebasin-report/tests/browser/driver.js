@@ -1,29 +1,29 @@
-// After all other scripts: does what a reader does, and hands to the frame around the page what was seen.
+// Runs after all other scripts: uses the page as a reader does, and reports to the frame around it.
 "use strict";
 {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const texts = (elements) => elements.map((element) => element.textContent);
   const seen = (element) => element.getBoundingClientRect().width > 0;
 
-  // What the page says of the point at (x, y), in units of the drawing.
+  // Returns the tooltip of the point at (x, y), in user units of the SVG.
   function hover(figure, x, y) {
     const svg = figure.querySelector(".plot > svg");
     const { x: clientX, y: clientY } = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
     svg.dispatchEvent(new PointerEvent("pointermove", { clientX, clientY, bubbles: true }));
     const tip = figure.querySelector(".tip");
     const box = tip.getBoundingClientRect();
-    if (box.left < 0 || box.right > innerWidth) problems.push(`the tip leaves the page: ${box.left} to ${box.right}`);
+    if (box.left < 0 || box.right > innerWidth) problems.push(`the tooltip leaves the page: ${box.left} to ${box.right}`);
     const said = tip.hidden ? null : tip.textContent;
     svg.dispatchEvent(new PointerEvent("pointerleave", { bubbles: true }));
     figure.querySelector(".plot").dispatchEvent(new PointerEvent("pointerleave"));
-    if (!tip.hidden) problems.push("the tip stays");
+    if (!tip.hidden) problems.push("the tooltip stays");
     return said;
   }
 
-  // Presses a button twice; the indices of the curves that went away and came back.
+  // Presses a button twice. Returns the indices of the series that it hid, and whether it showed them again.
   function press(figure, button) {
-    const curves = all("[data-series]", figure).sort((a, b) => a.dataset.series - b.dataset.series);
-    const shown = () => curves.filter(seen).map((curve) => Number(curve.dataset.series));
+    const lines = all("[data-series]", figure).sort((a, b) => a.dataset.series - b.dataset.series);
+    const shown = () => lines.filter(seen).map((line) => Number(line.dataset.series));
     const before = shown();
     button.click();
     const between = shown();
@@ -32,14 +32,14 @@
     const after = shown();
     return {
       gone: before.filter((index) => !between.includes(index)),
-      back: String(before) === String(after) && before.length === curves.length,
+      back: String(before) === String(after) && before.length === lines.length,
       pressed: [pressed, button.getAttribute("aria-pressed")],
       label: button.textContent,
     };
   }
 
-  // Reads some points of each curve while all others are hidden.
-  function readCurves(figure) {
+  // Reads some points of each series while all others are hidden.
+  function readSeries(figure) {
     const buttons = all("[data-toggle]", figure);
     return buttons.flatMap((button, series) => {
       const others = buttons.filter((other) => other !== button);
@@ -53,13 +53,13 @@
     });
   }
 
-  // What the page says of the first point, to which the arrow keys come first.
+  // Returns the tooltip of the first point, which the arrow keys reach first.
   function step(figure) {
     const plot = figure.querySelector(".plot");
     plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
     const said = figure.querySelector(".tip").textContent;
     plot.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
-    if (!figure.querySelector(".tip").hidden) problems.push("the tip stays after Escape");
+    if (!figure.querySelector(".tip").hidden) problems.push("the tooltip stays after Escape");
     return said;
   }
 
@@ -67,9 +67,9 @@
     id: figure.id,
     toggles: all("[data-toggle]", figure).map((button) => press(figure, button)),
     groups: all("[data-group]", figure).map((button) => press(figure, button)),
-    curves: readCurves(figure),
+    series: readSeries(figure),
     first: step(figure),
-    places: all(".plot circle:not(.ring)", figure).map((dot) =>
+    annotations: all(".plot circle:not(.ring)", figure).map((dot) =>
       hover(figure, Number(dot.getAttribute("cx")), Number(dot.getAttribute("cy"))),
     ),
     files: all(".files a", figure).map((link) => ({

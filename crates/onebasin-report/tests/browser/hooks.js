@@ -1,4 +1,4 @@
-// Before all other scripts: keeps what goes wrong.
+// Runs before all other scripts: records errors.
 "use strict";
 const problems = [];
 addEventListener("error", (event) => problems.push(`error: ${event.message}`));

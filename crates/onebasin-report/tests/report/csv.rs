@@ -1,13 +1,12 @@
-//! Comma-separated values come back as they went in.
+//! Comma-separated values are read back as they were written.
 
 use crate::sample;
 use onebasin_report::Alignment::Left;
-use onebasin_report::Chart;
 use onebasin_report::Scale::Linear;
-use onebasin_report::Table;
+use onebasin_report::{Chart, Table};
 use proptest::prelude::*;
 
-/// A second implementation, letter by letter.
+/// Parses comma-separated values, as an independent implementation.
 pub(crate) fn read(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut letters = text.chars().peekable();
@@ -29,7 +28,7 @@ pub(crate) fn read(text: &str) -> Vec<Vec<String>> {
 
 proptest! {
     #[test]
-    fn cells_of_tables_come_back(cells in prop::collection::vec("[a-c,\"\n\r| ]{0,6}", 6)) {
+    fn cells_of_tables_are_read_back(cells in prop::collection::vec("[a-c,\"\n\r| ]{0,6}", 6)) {
         let mut table = Table::new([("one", Left), ("two", Left), ("three", Left)]);
         table.push(&cells[..3]);
         table.push(&cells[3..]);
@@ -39,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn points_come_back_to_the_last_bit(
+    fn points_are_read_back_to_the_last_bit(
         name in "[a-c,\"\n ]{0,6}", points in prop::collection::vec((any::<f64>(), any::<f64>(), any::<Option<f64>>()), 0..20),
     ) {
         let axis = || sample::axis("", Linear);
@@ -57,13 +56,13 @@ proptest! {
 }
 
 #[test]
-fn a_map_has_a_line_for_each_cell_and_place() {
+fn a_heat_map_has_a_row_for_each_cell_and_annotation() {
     let figure = sample::plane();
-    let Chart::Heat(heat) = &figure.chart else { panic!("not a map") };
+    let Chart::HeatMap(map) = &figure.chart else { panic!("not a heat map") };
     let rows = read(&figure.csv());
-    assert_eq!(rows.len(), 1 + heat.values.len() + heat.places.len());
-    let second_row = &rows[1 + heat.xs.len()];
-    assert_eq!([&second_row[0], &second_row[1]], [&heat.xs[0].to_string(), &heat.ys[1].to_string()]);
-    assert_eq!(second_row[2].parse::<f64>().unwrap(), heat.values[heat.xs.len()]);
+    assert_eq!(rows.len(), 1 + map.values.len() + map.annotations.len());
+    let second_row = &rows[1 + map.xs.len()];
+    assert_eq!([&second_row[0], &second_row[1]], [&map.xs[0].to_string(), &map.ys[1].to_string()]);
+    assert_eq!(second_row[2].parse::<f64>().unwrap(), map.values[map.xs.len()]);
     assert_eq!(rows.last().unwrap()[3], "second, aligned");
 }

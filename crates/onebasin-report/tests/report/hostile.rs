@@ -1,17 +1,12 @@
-//! Text that tries to be something else stays text.
+//! Text with markup of HTML, XML, Markdown or JSON stays text in every format.
 
 use crate::sample;
 use onebasin_report::Alignment::Left;
-use onebasin_report::Block;
-use onebasin_report::Chart;
-use onebasin_report::Headline;
-use onebasin_report::Page;
-use onebasin_report::Section;
-use onebasin_report::Table;
+use onebasin_report::{Block, Chart, Headline, Page, Section, Table};
 
 const HOSTILE: &str = "</script><script>alert(\"1\")</script> 'a' & b | c \\| <!-- ]]> \u{0}\u{b}";
 
-/// A page with hostile text in all its places.
+/// Returns a page with hostile text wherever a page has text.
 fn page() -> Page {
     let text = || HOSTILE.to_owned();
     let mut table = Table::new([(HOSTILE, Left), ("plain", Left)]);
@@ -28,10 +23,11 @@ fn page() -> Page {
                     .iter_mut()
                     .for_each(|series| (series.name, series.group) = (text(), format!("{HOSTILE}{}", series.group)));
             }
-            Chart::Heat(heat) => {
-                (heat.x.label, heat.y.label, heat.value.label) = (text(), text(), text());
-                heat.places.iter_mut().for_each(|place| place.name = text());
+            Chart::HeatMap(map) => {
+                (map.x.label, map.y.label, map.value.label) = (text(), text(), text());
+                map.annotations.iter_mut().for_each(|it| it.name = text());
             }
+            _ => panic!("an unknown chart"),
         }
         blocks.push(Block::Figure(figure));
     }
@@ -44,19 +40,20 @@ fn page() -> Page {
     }
 }
 
-/// What XML can say of it.
+/// Returns the hostile text without the characters that XML does not allow.
 fn visible() -> String {
     HOSTILE.replace(['\u{0}', '\u{b}'], "")
 }
 
 #[test]
-fn drawings_are_well_formed_and_say_what_they_were_told() {
+fn figures_are_well_formed_and_hold_their_texts() {
     for figure in page().figures() {
         let svg = figure.svg();
         let document = roxmltree::Document::parse(&svg).unwrap();
         let labels = document.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text());
         assert!(labels.clone().any(|label| label == visible()), "{:?}", labels.collect::<Vec<_>>());
         assert!(document.root_element().attribute("aria-label").unwrap().starts_with(&visible()));
+        assert!(figure.png(200).is_ok());
     }
 }
 
@@ -66,12 +63,12 @@ fn pages_have_only_their_own_scripts() {
     assert_eq!(html.matches("<script").count(), 2);
     assert_eq!(html.matches("</script").count(), 2);
     assert_eq!(html.matches("alert(\"").count(), 0);
-    // Between the tags of the data there is JSON, and it says what it was told.
+    // The data element holds JSON with the original texts.
     let (_, data) = html.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
     let data: serde_json::Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
     assert_eq!(data[0]["file"], HOSTILE);
     assert_eq!(data[1]["x"]["label"], HOSTILE);
-    // What stands before the scripts is well-formed but for the elements that HTML never closes.
+    // The body before the scripts is well-formed XML but for attributes without values.
     let body = html.split_once("<body>").unwrap().1.split_once("<script").unwrap().0.replace(" disabled>", ">");
     let document = roxmltree::Document::parse(&body).unwrap();
     let cells = document.descendants().filter(|node| node.has_tag_name("td")).map(|node| node.text().unwrap());

@@ -1,4 +1,4 @@
-//! What figures, tables and pages must be, whatever is in them.
+//! Properties of figures, tables and pages that hold for any data.
 
 #[path = "../sample/mod.rs"]
 mod sample;
@@ -6,6 +6,6 @@ mod sample;
 mod csv;
 mod hostile;
 mod page;
-mod pictures;
+mod png;
 mod shapes;
 mod ticks;

@@ -1,17 +1,16 @@
-//! Pages hold all that they were given, in every form.
+//! Pages hold all their data in every format.
 
 use crate::sample;
-use onebasin_report::Block;
-use onebasin_report::Page;
+use onebasin_report::{Annotation, Block, HeatMap, Page};
 
-/// All text without its tags.
+/// Returns the text of a page without its tags.
 fn text_of(html: &str) -> String {
     let body = html.split_once("<body>").unwrap().1.split_once("<script").unwrap().0.replace(" disabled>", ">");
     let document = roxmltree::Document::parse(&body).unwrap();
     document.descendants().filter(roxmltree::Node::is_text).filter_map(|node| node.text()).collect::<Vec<_>>().join(" ")
 }
 
-fn said(page: &Page) -> Vec<String> {
+fn texts(page: &Page) -> Vec<String> {
     let mut all = vec![page.title.clone()];
     all.extend(page.headlines.iter().flat_map(|it| [it.label.clone(), it.value.clone(), it.note.clone()]));
     all.extend(page.provenance.iter().flat_map(|(name, value)| [name.clone(), value.clone()]));
@@ -27,6 +26,7 @@ fn said(page: &Page) -> Vec<String> {
                     );
                 }
                 Block::Figure(figure) => all.extend([figure.title.clone(), figure.caption.clone()]),
+                _ => panic!("an unknown block"),
             }
         }
     }
@@ -35,10 +35,10 @@ fn said(page: &Page) -> Vec<String> {
 }
 
 #[test]
-fn html_and_markdown_say_everything() {
+fn html_and_markdown_hold_all_texts() {
     let page = sample::page();
     let (html, markdown) = (text_of(&page.html()), page.markdown("figures"));
-    let all = said(&page);
+    let all = texts(&page);
     assert!(all.len() > 30);
     for text in all {
         assert!(html.contains(&text), "{text}");
@@ -50,10 +50,10 @@ fn html_and_markdown_say_everything() {
 }
 
 #[test]
-fn html_asks_for_nothing_from_elsewhere() {
+fn html_is_self_contained() {
     let html = sample::page().html().replace("http://www.w3.org/2000/svg", "");
-    for way in ["http:", "https:", "src=", "@import", "url(", "<link", "fetch("] {
-        assert!(!html.contains(way), "{way}");
+    for reference in ["http:", "https:", "src=", "@import", "url(", "<link", "fetch("] {
+        assert!(!html.contains(reference), "{reference}");
     }
     assert!(html.contains("<html lang=\"en\">") && html.contains("name=\"viewport\""));
 }
@@ -78,10 +78,10 @@ fn an_empty_page_is_a_page() {
 }
 
 #[test]
-fn curves_in_the_terminal_have_numbers_at_their_ends_and_a_legend() {
+fn lines_in_plain_text_have_numbers_at_the_ends_of_axes_and_a_legend() {
     let points = (0..=40).map(|step| (f64::from(step) / 40.0, f64::from(step * (40 - step)) / 200.0, None));
     let axis = |label| sample::axis(label, onebasin_report::Scale::Linear);
-    let figure = sample::lines("it", axis("λ"), axis("loss"), vec![sample::series("hump", "test", points)]);
+    let figure = sample::lines("it", axis("λ"), axis("loss"), vec![sample::series("barrier", "test", points)]);
     let expected = [
         "  loss",
         "2 │⠀⠀⠀⠀⠀⠀⣀⡤⠖⠚⠉⠉a⠉⠓⠲⢤⣀",
@@ -90,7 +90,33 @@ fn curves_in_the_terminal_have_numbers_at_their_ends_and_a_legend() {
         "0 │⡠⠃⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠘⢄",
         "  └────────────────────────",
         "   0          λ           1",
-        "  a hump (test)",
+        "  a barrier (test)",
     ];
     assert_eq!(figure.text(24, 4).lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_heat_map_in_plain_text_shows_each_cell_and_marks_annotations() {
+    let axis = |label| sample::axis(label, onebasin_report::Scale::Linear);
+    let annotation = |name: &str, x, y| Annotation { name: name.to_owned(), x, y };
+    let figure = sample::heat_map(HeatMap {
+        x: axis("x"),
+        y: axis("y"),
+        xs: vec![0.0, 1.0, 2.0, 3.0],
+        ys: vec![0.0, 1.0, 2.0],
+        value: axis("loss"),
+        values: vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, f64::NAN, 7.0, 8.0, 9.0, 10.0, 11.0],
+        annotations: vec![annotation("B", 0.0, 0.0), annotation("B aligned", 1.0, 1.0), annotation("C", 3.0, 2.0)],
+    });
+    let expected = [
+        "     y",
+        " 2.5 │##%%@@@C",
+        "     │==+A  **",
+        "−0.5 │.B..::--",
+        "     └────────",
+        "      −0.5x3.5",
+        "  . 0 to @ 11: loss",
+        "  A B aligned",
+    ];
+    assert_eq!(figure.text(8, 3).lines().collect::<Vec<_>>(), expected);
 }

@@ -1,13 +1,10 @@
-//! Figures of any shape are drawn: well-formed, inside of their frame, and the same each time.
+//! Figures of any data are well-formed, inside their frame, and deterministic.
 
 use crate::sample;
-use onebasin_report::Chart;
-use onebasin_report::Figure;
-use onebasin_report::Scale;
-use onebasin_report::Series;
+use onebasin_report::{Chart, Figure, Scale, Series};
 use proptest::prelude::*;
 
-/// All numbers in the paths of curves, after checks that hold for any drawing.
+/// Returns all coordinates in the paths of lines, after checks that hold for any figure.
 fn coordinates(figure: &Figure) -> Vec<f64> {
     let svg = figure.svg();
     assert_eq!(svg, figure.svg());
@@ -21,8 +18,8 @@ fn coordinates(figure: &Figure) -> Vec<f64> {
         .split(' ')
         .map(|number| number.parse().unwrap())
         .collect();
-    let curves = document.descendants().filter(|node| node.attribute("data-series").is_some());
-    let lines = curves.flat_map(|curve| curve.children()).filter(|node| node.attribute("fill") == Some("none"));
+    let series = document.descendants().filter(|node| node.attribute("data-series").is_some());
+    let lines = series.flat_map(|series| series.children()).filter(|node| node.attribute("fill") == Some("none"));
     let mut all = Vec::new();
     for d in lines.filter_map(|line| line.attribute("d")).filter(|d| !d.contains(['m', 'h'])) {
         for pair in d.split(['M', 'L']).skip(1) {
@@ -46,7 +43,7 @@ fn scale() -> impl Strategy<Value = Scale> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
-    fn any_numbers_make_a_drawing(
+    fn any_numbers_make_a_figure(
         scales in [scale(), scale()],
         all in prop::collection::vec(
             (prop::collection::vec(any::<(f64, f64, Option<f64>)>(), 0..12), any::<bool>(), any::<bool>()), 0..13,
@@ -58,19 +55,19 @@ proptest! {
 }
 
 #[test]
-fn a_curve_has_a_gap_where_a_number_is_missing() {
+fn a_line_has_a_gap_where_a_number_is_missing() {
     let holes = [1.0, 2.0, f64::NAN, 4.0, 5.0, f64::INFINITY, 3.0, -1.0];
     let points = || holes.iter().enumerate().map(|(x, &y)| (x as f64 + 1.0, y, None));
     let linear = figure([Scale::Linear; 2], vec![sample::series("", "", points())]).svg();
     let pieces = |svg: &str| svg.matches("stroke-width=\"1.8\"").count();
     assert_eq!(pieces(&linear), 3);
-    // The last number has no logarithm, so the one before it is alone: a dot.
+    // The last number has no logarithm, so the point before it is a dot.
     let log = figure([Scale::Log; 2], vec![sample::series("", "", points())]).svg();
     assert_eq!((pieces(&log), log.matches("<circle").count()), (2, 1));
 }
 
 #[test]
-fn a_constant_curve_lies_inside_of_its_axis() {
+fn a_constant_line_lies_inside_its_axis() {
     for value in [0.0, 2.3, -1e-12, 1e9] {
         let points = (0..5).map(|x| (f64::from(x), value, Some(0.0)));
         let all = coordinates(&figure([Scale::Linear; 2], vec![sample::series("", "", points)]));
@@ -80,7 +77,7 @@ fn a_constant_curve_lies_inside_of_its_axis() {
 }
 
 #[test]
-fn ten_thousand_points_are_no_more_than_can_be_seen() {
+fn points_that_coincide_are_written_once() {
     let points = (0..10_000).map(|x| (f64::from(x), (f64::from(x) / 700.0).sin(), None));
     let svg = figure([Scale::Linear; 2], vec![sample::series("wave", "", points)]).svg();
     assert!((10_000..60_000).contains(&svg.len()), "{}", svg.len());
@@ -90,12 +87,12 @@ fn ten_thousand_points_are_no_more_than_can_be_seen() {
 fn equal_names_have_equal_colours_and_different_dashes() {
     let svg = sample::barrier().svg();
     let document = roxmltree::Document::parse(&svg).unwrap();
-    let look = |index: &str| {
-        let curve = document.descendants().find(|node| node.attribute("data-series") == Some(index)).unwrap();
-        let line = curve.children().find(|node| node.attribute("stroke-width") == Some("1.8")).unwrap();
-        (curve.attribute("color").unwrap(), line.attribute("stroke-dasharray"))
+    let style = |index: &str| {
+        let group = document.descendants().find(|node| node.attribute("data-series") == Some(index)).unwrap();
+        let line = group.children().find(|node| node.attribute("stroke-width") == Some("1.8")).unwrap();
+        (group.attribute("color").unwrap(), line.attribute("stroke-dasharray"))
     };
-    let (test, train, other) = (look("0"), look("4"), look("1"));
+    let (test, train, other) = (style("0"), style("4"), style("1"));
     assert_eq!(test.0, train.0);
     assert_ne!(test.1, train.1);
     assert_ne!(test.0, other.0);
@@ -103,7 +100,7 @@ fn equal_names_have_equal_colours_and_different_dashes() {
 }
 
 #[test]
-fn a_map_is_blank_where_there_is_no_number() {
+fn a_heat_map_is_blank_where_there_is_no_number() {
     let mut figure = sample::plane();
     let area = |figure: &Figure| {
         let svg = figure.svg();
@@ -120,23 +117,22 @@ fn a_map_is_blank_where_there_is_no_number() {
         rectangles.iter().map(size).sum::<f64>()
     };
     let before = area(&figure);
-    let Chart::Heat(heat) = &mut figure.chart else { panic!("not a map") };
-    let (columns, rows, blank) =
-        (heat.xs.len(), heat.ys.len(), heat.values.iter().filter(|value| value.is_nan()).count());
-    heat.values.iter_mut().for_each(|value| *value = if value.is_nan() { 1.0 } else { *value });
+    let Chart::HeatMap(map) = &mut figure.chart else { panic!("not a heat map") };
+    let (columns, rows, blank) = (map.xs.len(), map.ys.len(), map.values.iter().filter(|value| value.is_nan()).count());
+    map.values.iter_mut().for_each(|value| *value = if value.is_nan() { 1.0 } else { *value });
     let whole = area(&figure);
     let part = blank as f64 / (columns * rows) as f64;
     assert!((before / whole - (1.0 - part)).abs() < 0.01, "{before} {whole} {part}");
 }
 
 #[test]
-fn maps_of_a_single_cell_or_none_are_drawn() {
+fn heat_maps_of_a_single_cell_or_none_are_drawn() {
     let mut figure = sample::plane();
-    let Chart::Heat(heat) = &mut figure.chart else { panic!("not a map") };
-    (heat.xs, heat.ys, heat.values) = (vec![2.0], vec![3.0], vec![1.0]);
+    let Chart::HeatMap(map) = &mut figure.chart else { panic!("not a heat map") };
+    (map.xs, map.ys, map.values) = (vec![2.0], vec![3.0], vec![1.0]);
     assert!(figure.svg().contains("class=\"cells\""));
-    let Chart::Heat(heat) = &mut figure.chart else { panic!("not a map") };
-    (heat.xs, heat.values) = (vec![], vec![]);
+    let Chart::HeatMap(map) = &mut figure.chart else { panic!("not a heat map") };
+    (map.xs, map.values) = (vec![], vec![]);
     roxmltree::Document::parse(&figure.svg()).unwrap();
     assert!(!figure.text(20, 5).is_empty());
 }

@@ -1,10 +1,9 @@
-//! Ticks are round, few, inside of the range, and say where they are.
+//! Ticks are few round numbers inside the range, and their labels are those numbers.
 
-use onebasin_report::Scale;
-use onebasin_report::ticks;
+use onebasin_report::{Scale, ticks};
 use proptest::prelude::*;
 
-/// The number that a label says.
+/// Parses a label.
 fn read(label: &str) -> f64 {
     let plain: String = label
         .chars()
@@ -17,7 +16,7 @@ fn read(label: &str) -> f64 {
             c => c,
         })
         .collect();
-    // What is raised is an exponent: it begins where the base 10 ends.
+    // Superscripts are the exponent: it begins where the base 10 ends.
     let raised =
         label.char_indices().find(|(_, c)| "⁻⁰¹²³⁴⁵⁶⁷⁸⁹".contains(*c)).map(|(at, _)| label[..at].chars().count());
     let Some(raised) = raised else { return plain.parse().unwrap() };
@@ -36,7 +35,7 @@ fn near(left: f64, right: f64) -> bool {
     (left - right).abs() <= 1e-9 * left.abs().max(right.abs())
 }
 
-/// Whether a positive number is 1, 2 or 5 times a power of ten.
+/// Returns whether a positive number is 1, 2 or 5 times a power of ten.
 fn round(value: f64) -> bool {
     let power = value.log10().floor();
     [1.0, 2.0, 5.0, 10.0].iter().any(|mantissa| near(mantissa * 10_f64.powf(power), value))

@@ -1,21 +1,9 @@
-//! A page with all that pages have, of numbers as an alignment of two networks gives them.
+//! A page with every kind of content, with numbers like those of an alignment of two networks.
 
-use onebasin_report::Alignment::Left;
-use onebasin_report::Alignment::Right;
-use onebasin_report::Axis;
-use onebasin_report::Block;
-use onebasin_report::Chart;
-use onebasin_report::Figure;
-use onebasin_report::Headline;
-use onebasin_report::Heat;
-use onebasin_report::Lines;
-use onebasin_report::Page;
-use onebasin_report::Place;
-use onebasin_report::Point;
-use onebasin_report::Scale;
-use onebasin_report::Section;
-use onebasin_report::Series;
-use onebasin_report::Table;
+use onebasin_report::Alignment::{Left, Right};
+use onebasin_report::{
+    Annotation, Axis, Block, Chart, Figure, Headline, HeatMap, Lines, Page, Point, Scale, Section, Series, Table,
+};
 
 pub(crate) fn axis(label: &str, scale: Scale) -> Axis {
     Axis { label: label.to_owned(), scale }
@@ -31,36 +19,41 @@ pub(crate) fn lines(id: &str, x: Axis, y: Axis, series: Vec<Series>) -> Figure {
     Figure { id: id.to_owned(), title: format!("The figure {id}"), caption: String::new(), chart }
 }
 
+pub(crate) fn heat_map(map: HeatMap) -> Figure {
+    let [id, title, caption] = ["plane", "The plane", ""].map(str::to_owned);
+    Figure { id, title, caption, chart: Chart::HeatMap(map) }
+}
+
 fn named(figure: Figure, title: &str, caption: &str) -> Figure {
     Figure { title: title.to_owned(), caption: caption.to_owned(), ..figure }
 }
 
-/// Loss between two networks: a hump, which alignment removes.
+/// Returns the loss along the path between two networks, with a barrier that alignment removes.
 pub(crate) fn barrier() -> Figure {
-    let way = |height: f64, floor: f64, error: f64| {
+    let path = |height: f64, floor: f64, error: f64| {
         (0..=50).map(move |step| {
             let at = f64::from(step) / 50.0;
-            let hump = (4.0 * at * (1.0 - at)).powf(1.6);
-            let ripple = 0.012 * (17.0 * at + 40.0 * height).sin() * hump;
-            (at, floor + height * hump + ripple, Some(error * (0.15 + hump)))
+            let rise = (4.0 * at * (1.0 - at)).powf(1.6);
+            let ripple = 0.012 * (17.0 * at + 40.0 * height).sin() * rise;
+            (at, floor + height * rise + ripple, Some(error * (0.15 + rise)))
         })
     };
     let mut all = Vec::new();
     for (group, floor, error) in [("test", 0.062, 0.05), ("train", 0.004, 0.02)] {
-        all.push(series("unaligned", group, way(1.93, floor, error)));
-        all.push(series("means aligned", group, way(0.31, floor, 0.5 * error)));
-        all.push(series("Wasserstein aligned", group, way(0.018, floor, 0.3 * error)));
+        all.push(series("unaligned", group, path(1.93, floor, error)));
+        all.push(series("means aligned", group, path(0.31, floor, 0.5 * error)));
+        all.push(series("Wasserstein aligned", group, path(0.018, floor, 0.3 * error)));
         let mixture = (0..=50).map(move |step| (f64::from(step) / 50.0, 0.8 * floor, None));
         all.push(Series { reference: true, ..series("mixture of both", group, mixture) });
     }
     let figure =
         lines("barrier", axis("position λ on the geodesic", Scale::Linear), axis("loss (nats)", Scale::Linear), all);
     let caption = "Mean negative log-likelihood along the Wasserstein geodesic from the first posterior (λ = 0) to the second \
-                   (λ = 1), in different orders of its units. Bands are standard errors over images.";
+                   (λ = 1), for different alignments of its units. Bands are standard errors over examples.";
     named(figure, "Alignment removes the barrier", caption)
 }
 
-/// Barriers over the width of a network, with bars.
+/// Returns barriers over the width of a network, with error bars.
 pub(crate) fn widths() -> Figure {
     let sweep = |scale: f64, power: f64| {
         (3..=10).map(move |exponent| {
@@ -79,40 +72,37 @@ pub(crate) fn widths() -> Figure {
         lines("widths", axis("units in each hidden layer", Scale::Log), axis("barrier (nats)", Scale::Log), all);
     named(
         figure,
-        "Wide networks have one basin",
+        "Wider networks have lower barriers",
         "Height of the barrier over the width of the network; bars are standard errors over five pairs.",
     )
 }
 
-/// The plane through two networks and the second one aligned.
+/// Returns the loss on the plane through two networks and the second one aligned.
 pub(crate) fn plane() -> Figure {
-    let places = [("first", 0.0, 0.0), ("second", 31.0, 0.0), ("second, aligned", 9.5, 13.0)];
+    let corners = [("first", 0.0, 0.0), ("second", 31.0, 0.0), ("second, aligned", 9.5, 13.0)];
     let xs: Vec<f64> = (0..41).map(|index| -8.0 + 1.15 * f64::from(index)).collect();
     let ys: Vec<f64> = (0..33).map(|index| -9.0 + 1.0 * f64::from(index)).collect();
     let loss = |x: f64, y: f64| {
-        let bowl = |(_, px, py): &(&str, f64, f64)| ((x - px).powi(2) + 1.4 * (y - py).powi(2)) / 60.0;
-        let basin = places.iter().map(bowl).fold(f64::INFINITY, f64::min);
+        let distance = |(_, px, py): &(&str, f64, f64)| ((x - px).powi(2) + 1.4 * (y - py).powi(2)) / 60.0;
+        let basin = corners.iter().map(distance).fold(f64::INFINITY, f64::min);
         if x > 35.0 && y > 20.0 { f64::NAN } else { 0.05 + 2.3 * (1.0 - (-basin).exp()) + 0.01 * basin }
     };
     let values = ys.iter().flat_map(|&y| xs.iter().map(move |&x| loss(x, y))).collect();
-    let place = |(name, x, y): (&str, f64, f64)| Place { name: name.to_owned(), x, y };
-    Figure {
-        id: "plane".to_owned(),
-        title: "Both networks and the aligned one".to_owned(),
-        caption: "Loss on the plane through three networks. Where it is blank it was not measured.".to_owned(),
-        chart: Chart::Heat(Heat {
-            x: axis("distance from the first (x)", Scale::Linear),
-            y: axis("distance across (y)", Scale::Linear),
-            xs,
-            ys,
-            value: axis("loss (nats)", Scale::Log),
-            values,
-            places: places.into_iter().map(place).collect(),
-        }),
-    }
+    let annotation = |(name, x, y): (&str, f64, f64)| Annotation { name: name.to_owned(), x, y };
+    let figure = heat_map(HeatMap {
+        x: axis("distance from the first (x)", Scale::Linear),
+        y: axis("distance across (y)", Scale::Linear),
+        xs,
+        ys,
+        value: axis("loss (nats)", Scale::Log),
+        values,
+        annotations: corners.into_iter().map(annotation).collect(),
+    });
+    let caption = "Loss on the plane through three networks. Blank cells were not measured.";
+    named(figure, "Both networks and the aligned one", caption)
 }
 
-/// Histograms of standard deviations.
+/// Returns histograms of standard deviations.
 pub(crate) fn deviations() -> Figure {
     let histogram = |centre: f64, spread: f64| {
         (0..60).map(move |bin| {
@@ -132,7 +122,7 @@ pub(crate) fn deviations() -> Figure {
 
 pub(crate) fn results() -> Table {
     let mut table = Table::new([
-        ("order of units", Left),
+        ("alignment", Left),
         ("barrier, train", Right),
         ("barrier, test", Right),
         ("error at λ = ½, %", Right),
@@ -146,12 +136,12 @@ pub(crate) fn results() -> Table {
 }
 
 const SUMMARY: &str = "Two mean-field posteriors of a 784-512-512-512-10 network are 1.93 nats apart along the geodesic. \
-                       After the units of one are put into the order of the other, the barrier is 0.02 nats.\n\n\
-                       All numbers are of 10,000 test images unless it is said otherwise.";
-const ORDER: &str = "Units of hidden layers have no order of their own. A barrier between two posteriors may therefore lie \
-                     between two names of the same function.";
+                       After alignment, the barrier is 0.02 nats.\n\n\
+                       All numbers are for 10,000 test examples unless stated otherwise.";
+const SYMMETRY: &str = "A permutation of hidden units does not change the function of a network. Two posteriors with a loss \
+                        barrier between them may therefore represent the same functions.";
 const COMMAND: &str = "onebasin barrier runs/mnist-a/posterior.safetensors runs/mnist-b/posterior.safetensors \
-                       --orders unaligned,means,wasserstein -o results/barrier";
+                       --criterion w2 -o results/barrier";
 
 pub(crate) fn page() -> Page {
     let headline = |label: &str, value: &str, note: &str| Headline {
@@ -161,16 +151,16 @@ pub(crate) fn page() -> Page {
     };
     let section = |id: &str, title: &str, blocks| Section { id: id.to_owned(), title: title.to_owned(), blocks };
     let text = |text: &str| Block::Text(text.to_owned());
-    let caption = "Barriers and distances for each order of the units.".to_owned();
-    let table = Block::Table { id: "orders".to_owned(), caption, table: results() };
-    let barrier = vec![text(ORDER), Block::Figure(barrier()), table, Block::Code(COMMAND.to_owned())];
+    let caption = "Barriers and distances for each alignment of the units.".to_owned();
+    let table = Block::Table { id: "alignments".to_owned(), caption, table: results() };
+    let barrier = vec![text(SYMMETRY), Block::Figure(barrier()), table, Block::Code(COMMAND.to_owned())];
     let relabelled = text("Samples of several chains are relabelled before a Gaussian is fitted.");
-    let origin = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let entry = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     Page {
         title: "Two posteriors of MNIST in one basin".to_owned(),
         summary: SUMMARY.to_owned(),
         headlines: vec![
-            headline("Barrier, unaligned", "1.931 nats", "± 0.048 on test images"),
+            headline("Barrier, unaligned", "1.931 nats", "± 0.048 on test examples"),
             headline("Barrier, aligned", "0.018 nats", "± 0.015; not significant at 2σ"),
             headline("Error of the barycentre", "2.07 %", "1.94 % and 1.98 % at the ends"),
             headline("Distance W₂", "43.8 → 31.4", "of all parameters"),
@@ -182,10 +172,10 @@ pub(crate) fn page() -> Page {
             section("deviations", "Standard deviations", vec![relabelled, Block::Figure(deviations())]),
         ],
         provenance: vec![
-            origin("version", "onebasin 0.1.0"),
-            origin("command", "onebasin report results/barrier -o report.html"),
-            origin("data", "mnist, SHA-256 440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
-            origin("seed", "1"),
+            entry("version", "onebasin 0.1.0"),
+            entry("command", "onebasin report results/barrier -o report.html"),
+            entry("data", "mnist, SHA-256 440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+            entry("seed", "1"),
         ],
     }
 }

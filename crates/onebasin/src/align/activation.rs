@@ -1,21 +1,17 @@
-//! The channel that looks at data: correlations of the activations of two posteriors.
+//! Alignment by data: the correlations of the activations of two posteriors.
 
-use super::Alignment;
-use super::Progress;
-use super::Settings;
-use super::maximise;
 use super::objective::Objective;
-use super::products::Factors;
-use super::products::Products;
+use super::products::{Factors, Products};
+use super::{Alignment, Settings, maximise, subtask};
 use crate::arch::Arch;
 use crate::data::Examples;
 use crate::error::Result;
-use crate::kernels::Team;
 use crate::net::Net;
 use crate::params::Params;
 use crate::posterior::Draws;
-use crate::symmetry::Action;
-use crate::symmetry::Spec;
+use crate::progress::Monitor;
+use crate::symmetry::{Action, Spec};
+use onebasin_kernels::ThreadPool;
 
 /// Images whose activations are in memory together, at most.
 const IMAGES: usize = 256;
@@ -24,18 +20,23 @@ const VALUES: usize = 1 << 24;
 
 /// Aligns `moved` with `fixed` by the correlations of their hidden units behind the non-linearity, over images and
 /// positions; the activations of each are means over up to `draws` of its points.
+///
+/// Reports examples first, then assignment problems solved.
 pub fn by_activation(
     arch: &Arch,
     [fixed, moved]: [&dyn Draws; 2],
     (examples, draws): (&Examples, usize),
     settings: Settings,
-    team: &Team,
-    watch: &mut dyn FnMut(Progress),
+    pool: &ThreadPool,
+    monitor: &mut Monitor<'_>,
 ) -> Result<Alignment> {
     let spec = Spec::of(arch);
-    let correlations = correlations(arch, &spec, [fixed, moved], examples, draws, settings.seed, team)?;
+    let correlations = monitor.part(0, examples.len(), |monitor| {
+        monitor.set_task(subtask(monitor.task(), "activations"));
+        correlations(arch, &spec, [fixed, moved], (examples, draws), settings.seed, pool, monitor)
+    })?;
     let objective = Objective::new(&spec, Vec::new(), Some(correlations))?;
-    maximise(&objective, settings, team, watch)
+    maximise(&objective, settings, pool, monitor)
 }
 
 /// One matrix for each group: the correlations of its units, summed over all hidden layers that have them.
@@ -43,13 +44,13 @@ fn correlations(
     arch: &Arch,
     spec: &Spec,
     sides: [&dyn Draws; 2],
-    examples: &Examples,
-    draws: usize,
+    (examples, draws): (&Examples, usize),
     seed: u64,
-    team: &Team,
+    pool: &ThreadPool,
+    monitor: &mut Monitor<'_>,
 ) -> Result<Vec<Vec<f32>>> {
     examples.check_fits(arch)?;
-    let mut net = Net::new(arch, team.threads())?;
+    let mut net = Net::new(arch, pool)?;
     let layers: Vec<(usize, usize)> =
         arch.hidden().map(|(_, node)| (node.shape.height * node.shape.width, node.shape.channels)).collect();
     let largest = layers.iter().map(|(positions, channels)| positions * channels).max().unwrap_or(1);
@@ -59,7 +60,7 @@ fn correlations(
         .iter()
         .map(|segments| segments.iter().map(|segment| Moments::new(segment.units)).collect())
         .collect();
-    let mut products = Products::new(team);
+    let mut products = Products::new(pool);
     let mut point = Params::zeros(arch.layout());
     let mut labels = vec![0; together];
     for first in (0..examples.len()).step_by(together) {
@@ -71,10 +72,11 @@ fn correlations(
             *responses = layers.iter().map(|(positions, channels)| vec![0.0; count * positions * channels]).collect();
             let points = side.draws(draws);
             for index in 0..points {
+                monitor.at(first, examples.len())?;
                 // Not the same noise on both sides: units that are all noise would be the same.
                 side.draw(seed.wrapping_add(number as u64), index, points, &mut point)?;
                 net.activations(&point, &images, |hidden| {
-                    let begin = hidden.first_image * hidden.shape.len();
+                    let begin = hidden.first * hidden.shape.len();
                     let sums = &mut responses[hidden.index][begin..begin + hidden.after.len()];
                     sums.iter_mut().zip(hidden.after).for_each(|(sum, value)| *sum += value / points as f32);
                 })?;
@@ -115,14 +117,8 @@ struct Moments {
 impl Moments {
     fn new(units: usize) -> Self {
         let zeros = || [vec![0.0; units], vec![0.0; units]];
-        Self {
-            units,
-            count: 0.0,
-            pivots: Default::default(),
-            sums: zeros(),
-            squares: zeros(),
-            products: vec![0.0; units * units],
-        }
+        let products = vec![0.0; units * units];
+        Self { units, count: 0.0, pivots: Default::default(), sums: zeros(), squares: zeros(), products }
     }
 
     /// Adds the values (columns, channels) of both sides, of the channels from `from` on.

@@ -1,26 +1,28 @@
 //! An upper bound of the objective, whatever the permutations: one assignment problem for each group.
 
-use super::marginals::sums;
-use super::objective::Feature;
-use super::objective::Objective;
-use super::solve::Search;
+use super::objective::{Feature, Objective};
+use super::quantised::sums;
+use super::solve::Workspace;
 use crate::error::Result;
-use crate::kernels::Isa;
-use crate::kernels::marginals::Marginals;
-use crate::kernels::vectors::TimesColumn;
-use crate::kernels::vectors::TimesRow;
 use crate::symmetry::Patch;
+use onebasin_kernels::Isa;
+use onebasin_kernels::marginals::{Marginals, TimesColumn, TimesRow};
 
 /// Rounds of power iteration; what they leave out is noise.
 const POWERS: usize = 3;
 
 /// No permutations reach more than this, but for rounding in single precision.
-pub(super) fn bound(search: &mut Search<'_, '_>) -> Result<f64> {
-    let mut costs = search.costs().fork();
+pub(super) fn bound(workspace: &mut Workspace<'_, '_, '_>) -> Result<f64> {
+    workspace.begin("upper bound");
+    let mut costs = workspace.costs.fork();
     costs.relax();
-    let assignments = search.assign_from(&costs, start)?;
+    let assignments = workspace.assign_from(&costs, start)?;
     let total: f64 = assignments.iter().map(|assignment| assignment.value).sum();
-    Ok(total + constant(costs.objective()))
+    let bound = total + constant(costs.objective);
+    if !bound.is_finite() {
+        costs.objective.check_finite()?;
+    }
+    Ok(bound)
 }
 
 /// Column duals to start from for gains that are mostly a product of something of the row and something of the column, as
@@ -32,13 +34,8 @@ fn start(gains: &[f32], units: usize) -> Option<Vec<f64>> {
     let isa = Isa::detect();
     let [mut rows, mut columns] = [0, 1].map(|_| sums(units));
     let pivot = gains[0];
-    isa.run(Marginals {
-        from: gains,
-        stride: units,
-        pivot,
-        rows: rows.each_mut().map(|sums| &mut sums[..]),
-        columns: columns.each_mut().map(|sums| &mut sums[..]),
-    });
+    let [of_rows, of_columns] = [&mut rows, &mut columns].map(|sums| sums.each_mut().map(|sums| &mut sums[..]));
+    isa.run(Marginals { from: gains, stride: units, pivot, rows: of_rows, columns: of_columns });
     let means: Vec<f32> = columns[0].iter().map(|sum| sum / units as f32 + pivot).collect();
     let centre = |values: &mut [f32]| {
         let mean = values.iter().sum::<f32>() / units as f32;
@@ -82,7 +79,7 @@ fn start(gains: &[f32], units: usize) -> Option<Vec<f64>> {
 fn constant(objective: &Objective<'_>) -> f64 {
     let mut total = 0.0;
     for Patch { base, rest, .. } in objective.spec().patches().iter().filter(|patch| patch.axes.is_empty()) {
-        for Feature { fixed, moved } in objective.features() {
+        for Feature { fixed, moved } in &objective.features {
             total += rest.iter().map(|at| f64::from(fixed[base + at]) * f64::from(moved[base + at])).sum::<f64>();
         }
     }

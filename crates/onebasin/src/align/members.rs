@@ -1,12 +1,9 @@
-//! Many posteriors that are read one at a time, from memory or from disk.
+//! Many posteriors that are read one at a time, from memory or from disk, and the result of aligning them.
 
-use super::objective::check_finite;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::params::Params;
-use crate::posterior::Draws;
-use crate::posterior::Gaussian;
-use crate::symmetry::Spec;
+use crate::posterior::{Draws, Gaussian};
+use crate::symmetry::{Permutations, Spec};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -29,7 +26,7 @@ impl Members for [Gaussian] {
     }
 }
 
-/// Points of a posterior as members without width; each is drawn when it is read, so that few are in memory.
+/// Points of a posterior as members of zero standard deviation; each is drawn when it is read, so that few are in memory.
 #[derive(Clone, Copy)]
 pub struct Points<'a> {
     draws: &'a dyn Draws,
@@ -63,12 +60,38 @@ impl Members for Points<'_> {
     }
 }
 
+/// The permutations that align many posteriors with each other.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Many {
+    /// The permutations of each member, which align it with all others.
+    pub permutations: Vec<Permutations>,
+    /// The objective without any permutation and after each round; it never decreases.
+    pub history: Vec<f64>,
+    /// Name of the method that found them.
+    pub method: &'static str,
+    /// Number of assignment problems solved.
+    pub assignments: usize,
+}
+
+impl Many {
+    /// The objective with these permutations.
+    pub fn objective(&self) -> f64 {
+        *self.history.last().expect("there is one without any permutation")
+    }
+
+    /// The permutations that align member `moved` with member `fixed`; those of a cycle through any members compose to the identity.
+    pub fn between(&self, fixed: usize, moved: usize) -> Permutations {
+        self.permutations[fixed].inverse().after(&self.permutations[moved])
+    }
+}
+
 /// Reads a member that must be of the network of a spec, and all numbers.
 pub(super) fn read<'a>(spec: &Spec, members: &'a (impl Members + ?Sized), index: usize) -> Result<Cow<'a, Gaussian>> {
     let member = members.read(index)?;
     spec.layout().check_same(member.mean().layout())?;
     for params in [member.mean(), member.std()] {
-        check_finite(spec.layout(), params.values())?;
+        spec.layout().check_finite(params.values())?;
     }
     Ok(member)
 }
@@ -77,11 +100,18 @@ pub(super) fn read<'a>(spec: &Spec, members: &'a (impl Members + ?Sized), index:
 pub(super) fn check_count(members: &(impl Members + ?Sized)) -> Result<usize> {
     let count = members.count();
     if count < 2 || u32::try_from(count).is_err() {
-        return Err(Error::OutOfRange {
-            what: "the number of posteriors to align",
-            value: count.to_string(),
-            expected: "at least 2 and less than 2^32",
-        });
+        let expected = "at least 2 and less than 2^32";
+        return Err(Error::out_of_range("the number of posteriors to align", count, expected));
     }
     Ok(count)
+}
+
+pub(super) fn permuted(spec: &Spec, permutations: &Permutations, gaussian: &Gaussian) -> Result<Gaussian> {
+    Gaussian::new(spec.apply(permutations, gaussian.mean())?, spec.apply(permutations, gaussian.std())?)
+}
+
+/// The same permutations, seen from the first member: it stays as it is.
+pub(super) fn from_the_first(permutations: &[Permutations]) -> Vec<Permutations> {
+    let back = permutations[0].inverse();
+    permutations.iter().map(|own| back.after(own)).collect()
 }

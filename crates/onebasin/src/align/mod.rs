@@ -1,159 +1,156 @@
 //! Finds the permutations that bring one posterior closest to another, or many together.
 
 mod activation;
-mod assigners;
 mod bound;
-mod channels;
+mod criteria;
 mod costs;
-mod labels;
-mod many;
-mod marginals;
 mod mean;
 mod members;
 mod objective;
 mod products;
-mod quartic;
+mod quantised;
 mod relabel;
-mod rounded;
-mod soft;
-mod silence;
+mod relaxed;
 mod solve;
+mod transformed;
 mod universe;
 
 pub use activation::by_activation;
-pub use channels::Channel;
-pub use labels::Balanced;
-pub use labels::Relabelled;
-pub use many::Many;
-pub use many::to_reference;
-pub use mean::to_mean;
-pub use members::Members;
-pub use members::Points;
-pub use objective::Feature;
-pub use objective::Objective;
-pub use objective::Value;
-pub use relabel::Relabelling;
-pub use relabel::relabel;
-pub use solve::Attempt;
-pub use solve::Solver;
-pub use solve::Start;
+pub use criteria::Criterion;
+pub use mean::{to_mean, to_reference};
+pub use members::{Many, Members, Points};
+pub use objective::{Feature, Objective, Value};
+pub use relabel::{Relabelling, relabel};
+pub use solve::{Attempt, Solver, Start};
+pub use transformed::Transformed;
 pub use universe::to_universe;
 
 use crate::error::Result;
-use crate::kernels::Team;
 use crate::posterior::Gaussian;
-use crate::symmetry::Permutations;
-use crate::symmetry::Spec;
+use crate::progress::Monitor;
+use crate::symmetry::{Permutations, Spec};
+use onebasin_kernels::ThreadPool;
+use solve::Workspace;
 
 /// How to align.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// What makes two units alike.
-    pub channel: Channel,
-    /// How the permutations are sought.
+    /// What makes two units similar.
+    pub criterion: Criterion,
+    /// How the permutations are found.
     pub solver: Solver,
-    /// Where descent begins.
+    /// Where coordinate descent starts.
     pub start: Start,
-    /// Decides the order of the groups and random starts.
+    /// Seed of the order of the groups and of random starts.
     pub seed: u64,
 }
 
-/// The permutations found, and what is known of them.
+/// The permutations found, and the values of the objective.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Alignment {
-    /// To be applied to the posterior that was permuted.
+    /// The permutations that align the permuted posterior with the fixed one.
     pub permutations: Permutations,
     /// The objective without any permutation.
     pub before: Value,
-    /// The objective with these.
+    /// The objective with these permutations.
     pub after: Value,
-    /// What no permutations exceed.
+    /// An upper bound of the objective over all permutations.
     pub bound: f64,
-    /// All that was tried, the best first.
+    /// What each solver found, the best first.
     pub attempts: Vec<Attempt>,
 }
 
 impl Alignment {
-    /// How many assignment problems were solved.
+    /// Number of assignment problems solved.
     pub fn assignments(&self) -> usize {
         self.attempts.iter().map(|attempt| attempt.assignments).sum()
     }
 }
 
-/// How far a search is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// The solver at work.
-    pub solver: &'static str,
-    /// How many assignment problems it has solved.
-    pub assignments: usize,
-    /// Which of many posteriors it aligns, from 0; of a pair there is one.
-    pub member: usize,
-    /// How often all of them have been aligned.
-    pub round: usize,
-}
-
-/// Aligns `moved` with `fixed` by one of the channels that look at weights.
+/// Aligns `moved` with `fixed` by one of the criteria that compare weights.
 pub fn pair(
     spec: &Spec,
     fixed: &Gaussian,
     moved: &Gaussian,
     settings: Settings,
-    team: &Team,
-    watch: &mut dyn FnMut(Progress),
+    pool: &ThreadPool,
+    monitor: &mut Monitor<'_>,
 ) -> Result<Alignment> {
-    let features = features(spec, fixed, moved, settings.channel)?;
-    maximise(&Objective::new(spec, features, None)?, settings, team, watch)
+    pair_masked(spec, fixed, moved, [&[], &[]], settings, pool, monitor)
 }
 
-/// [`pair`], with units that have no vote: `silent` are those of `fixed` and those of `moved`, (group, unit).
+/// [`pair`] with excluded units: `masks` are those of `fixed` and of `moved`, (group, unit), true where a unit is excluded. An
+/// empty mask excludes none.
 ///
-/// A parameter that touches such a unit counts nothing. Silent units are assigned too, to whatever is left.
-pub fn pair_without(
+/// The parameters of excluded units do not contribute to the objective. Excluded units are assigned too, to whatever is left.
+pub fn pair_masked(
     spec: &Spec,
     fixed: &Gaussian,
     moved: &Gaussian,
-    silent: [&[Vec<bool>]; 2],
+    masks: [&[Vec<bool>]; 2],
     settings: Settings,
-    team: &Team,
-    watch: &mut dyn FnMut(Progress),
+    pool: &ThreadPool,
+    monitor: &mut Monitor<'_>,
 ) -> Result<Alignment> {
-    let mut features = features(spec, fixed, moved, settings.channel)?;
-    silence::silence(spec, &mut features, silent);
-    maximise(&Objective::new(spec, features, None)?, settings, team, watch)
-}
-
-fn features<'a>(spec: &Spec, fixed: &'a Gaussian, moved: &'a Gaussian, channel: Channel) -> Result<Vec<Feature<'a>>> {
     spec.layout().check_same(fixed.mean().layout())?;
     spec.layout().check_same(moved.mean().layout())?;
-    channel.features(fixed, moved)
+    let mut features = settings.criterion.features(fixed, moved)?;
+    exclude(spec, &mut features, masks);
+    maximise(&Objective::new(spec, features, None)?, settings, pool, monitor)
 }
 
-/// Seeks the permutations with the largest objective.
+/// Zeroes all features of excluded units; `masks` are those of the fixed and of the permuted side, (group, unit).
+fn exclude(spec: &Spec, features: &mut [Feature<'_>], masks: [&[Vec<bool>]; 2]) {
+    for (side, mask) in masks.into_iter().enumerate().filter(|(_, mask)| !mask.is_empty()) {
+        let sizes = mask.iter().map(Vec::len);
+        assert!(sizes.eq(spec.groups().iter().map(|group| group.size)), "a mask has each unit of each group");
+        let mut places = Vec::new();
+        for patch in spec.patches() {
+            patch.for_each(spec.groups(), |place, units| {
+                if patch.axes.iter().zip(units).any(|((group, _), unit)| mask[*group][*unit]) {
+                    places.push(place);
+                }
+            });
+        }
+        if places.is_empty() {
+            continue;
+        }
+        for feature in &mut *features {
+            let values = if side == 0 { feature.fixed.to_mut() } else { feature.moved.to_mut() };
+            for place in &places {
+                values[*place] = 0.0;
+            }
+        }
+    }
+}
+
+/// Finds the permutations with the largest objective.
+///
+/// Reports assignment problems solved, of an unknown number.
 pub fn maximise(
     objective: &Objective<'_>,
     settings: Settings,
-    team: &Team,
-    watch: &mut dyn FnMut(Progress),
+    pool: &ThreadPool,
+    monitor: &mut Monitor<'_>,
 ) -> Result<Alignment> {
     let spec = objective.spec();
-    let identity = Permutations::identity(spec);
-    let mut search = solve::Search::new(objective, team, settings.seed, watch);
-    let found = search.run(settings.solver, settings.start);
-    let bound = bound::bound(&mut search);
-    if !bound.as_ref().is_ok_and(|bound| bound.is_finite()) {
-        // Usually a value that is not finite, and then its name says more than a sum that is not.
-        objective.check_finite()?;
-    }
-    let (attempts, bound) = (found?, bound?);
+    let (attempts, bound) = monitor.part(0, 0, |monitor| {
+        let mut workspace = Workspace::new(objective, pool, settings.seed, monitor);
+        Ok((workspace.run(settings.solver, settings.start)?, bound::bound(&mut workspace)?))
+    })?;
     let best = &attempts[0];
     let after = best.value.clone();
     Ok(Alignment {
         permutations: Permutations::new(spec, best.permutations.clone())?,
-        before: objective.value(team, identity.as_slice()),
+        before: objective.value(pool, Permutations::identity(spec).as_slice()),
         // Where the bound is reached, rounding may put it a little below.
         bound: bound.max(after.total),
         after,
         attempts,
     })
+}
+
+fn subtask(task: &str, part: &str) -> String {
+    if task.is_empty() { part.to_owned() } else { format!("{task}: {part}") }
 }

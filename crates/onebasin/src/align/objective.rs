@@ -2,17 +2,10 @@
 //!
 //! Every criterion between two posteriors is one of this form; they differ in the features (`docs/math.md`).
 
-use crate::error::Error;
-use crate::error::List;
-use crate::error::Result;
-use crate::kernels::Isa;
-use crate::kernels::Team;
-use crate::kernels::marginals::Order;
-use crate::kernels::marginals::PermutedProduct;
-use crate::params::Layout;
-use crate::symmetry::Patch;
-use crate::symmetry::Permutation;
-use crate::symmetry::Spec;
+use crate::error::{Error, List, Result};
+use crate::symmetry::{Patch, Permutation, Spec};
+use onebasin_kernels::marginals::{Indices, PermutedProduct};
+use onebasin_kernels::{Isa, ThreadPool};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -32,7 +25,6 @@ pub struct Feature<'a> {
 /// How a patch of a tensor looks from one of its groups.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
-    /// Which patch of the spec.
     pub(super) patch: usize,
     /// Whether this is the first or the second of its axes.
     pub(super) axis: usize,
@@ -46,10 +38,12 @@ pub(super) struct View {
 #[derive(Clone, Debug)]
 pub struct Objective<'a> {
     spec: &'a Spec,
-    features: Vec<Feature<'a>>,
-    linear: Vec<Vec<f32>>,
-    views: Vec<Vec<View>>,
-    neighbours: Vec<Vec<usize>>,
+    pub(super) features: Vec<Feature<'a>>,
+    /// The matrix of each group that is added, or nothing.
+    pub(super) linear: Vec<Vec<f32>>,
+    pub(super) views: Vec<Vec<View>>,
+    /// Of each group, those that share a tensor with it, in order.
+    pub(super) neighbours: Vec<Vec<usize>>,
     isa: Isa,
 }
 
@@ -65,8 +59,7 @@ pub struct Value {
 }
 
 impl<'a> Objective<'a> {
-    /// The features may be none if `linear` is given: for each group a matrix (units that stay, units that move) of which
-    /// the entries that the permutation chooses are added.
+    /// `linear` has for each group a matrix (stays, moves) whose chosen entries are added; then features may be none.
     pub fn new(spec: &'a Spec, features: Vec<Feature<'a>>, linear: Option<Vec<Vec<f32>>>) -> Result<Self> {
         let groups = spec.groups();
         for side in features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]) {
@@ -83,21 +76,11 @@ impl<'a> Objective<'a> {
             match axes[..] {
                 [] => {}
                 [(group, stride)] => views[group].push(View { patch, axis: 0, stride, other: None }),
-                [(first, first_stride), (second, second_stride)] if first != second => {
-                    views[first].push(View {
-                        patch,
-                        axis: 0,
-                        stride: first_stride,
-                        other: Some((second, second_stride)),
-                    });
-                    views[second].push(View {
-                        patch,
-                        axis: 1,
-                        stride: second_stride,
-                        other: Some((first, first_stride)),
-                    });
-                    neighbours[first].push(second);
-                    neighbours[second].push(first);
+                [first, second] if first.0 != second.0 => {
+                    for (axis, (own, other)) in [(first, second), (second, first)].into_iter().enumerate() {
+                        views[own.0].push(View { patch, axis, stride: own.1, other: Some(other) });
+                        neighbours[own.0].push(other.0);
+                    }
                 }
                 _ => {
                     return Err(Error::NotBilinear {
@@ -117,30 +100,17 @@ impl<'a> Objective<'a> {
     /// Says which value is not finite; looked for only when a result is not, since it means reading everything.
     pub(super) fn check_finite(&self) -> Result<()> {
         let sides = self.features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]);
-        sides.into_iter().try_for_each(|values| check_finite(self.spec.layout(), values))
+        sides.into_iter().try_for_each(|values| self.spec.layout().check_finite(values))
     }
 
-    /// The spec whose permutations are sought.
+    /// An error of a solver, or the value that is not finite and caused it: its name says more.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        if error == Error::Stopped { error } else { self.check_finite().err().unwrap_or(error) }
+    }
+
+    /// The spec whose permutations are to be found.
     pub fn spec(&self) -> &'a Spec {
         self.spec
-    }
-    pub(super) fn features(&self) -> &[Feature<'a>] {
-        &self.features
-    }
-    /// Of each feature, what stays and what moves.
-    pub(super) fn sides(&self) -> Vec<[&[f32]; 2]> {
-        self.features.iter().map(|Feature { fixed, moved }| [&fixed[..], &moved[..]]).collect()
-    }
-    /// The matrix of a group that is added, or nothing.
-    pub(super) fn linear(&self, group: usize) -> &[f32] {
-        &self.linear[group]
-    }
-    pub(super) fn views(&self, group: usize) -> &[View] {
-        &self.views[group]
-    }
-    /// The groups that share a tensor with this one, in order.
-    pub(super) fn neighbours(&self, group: usize) -> &[usize] {
-        &self.neighbours[group]
     }
     pub(super) fn size(&self, group: usize) -> usize {
         self.spec.groups()[group].size
@@ -150,9 +120,9 @@ impl<'a> Objective<'a> {
     }
 
     /// The objective at some permutations, summed in f64.
-    pub fn value(&self, team: &Team, permutations: &[Permutation]) -> Value {
+    pub fn value(&self, pool: &ThreadPool, permutations: &[Permutation]) -> Value {
         let patches = self.spec.patches();
-        let orders = orders(permutations);
+        let all = indices(permutations);
         let mut pieces = Vec::new();
         for (index, patch) in patches.iter().enumerate() {
             let (rows, len) = self.rows(patch);
@@ -160,9 +130,9 @@ impl<'a> Objective<'a> {
             pieces.extend((0..rows).step_by(together).map(|row| (index, row..(row + together).min(rows))));
         }
         let sums: Vec<Mutex<f64>> = pieces.iter().map(|_| Mutex::new(0.0)).collect();
-        team.for_each(pieces.len(), |piece| {
+        pool.for_each(pieces.len(), |piece| {
             let (patch, rows) = &pieces[piece];
-            let sum = self.rows_sum(&patches[*patch], rows.clone(), permutations, &orders);
+            let sum = self.rows_sum(&patches[*patch], rows.clone(), permutations, &all);
             *sums[piece].lock().expect("nobody panics while holding a sum") = sum;
         });
         let layout = self.spec.layout();
@@ -196,8 +166,13 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// The sum of some rows of a patch.
-    fn rows_sum(&self, patch: &Patch, rows: Range<usize>, permutations: &[Permutation], orders: &[Order<'_>]) -> f64 {
+    fn rows_sum(
+        &self,
+        patch: &Patch,
+        rows: Range<usize>,
+        permutations: &[Permutation],
+        indices: &[Indices<'_>],
+    ) -> f64 {
         let Patch { base, axes, rest, .. } = patch;
         let mut sum = 0.0;
         let mut next = rows.start;
@@ -212,7 +187,7 @@ impl<'a> Objective<'a> {
                     [] => rest.iter().map(|at| product(fixed[base + at], moved[base + at])).sum(),
                     [(group, stride)] => {
                         let at = base + rest[at];
-                        gathered(self.isa, &fixed[at..], &moved[at..], stride, orders[group])
+                        gathered(self.isa, &fixed[at..], &moved[at..], stride, indices[group])
                     }
                     [(first, far), (second, stride), ..] => {
                         let at = base + rest[at];
@@ -222,7 +197,7 @@ impl<'a> Objective<'a> {
                             far,
                             rows: &permutations[first].as_slice()[here.clone()],
                             stride,
-                            order: orders[second],
+                            indices: indices[second],
                         })
                     }
                 };
@@ -235,7 +210,7 @@ impl<'a> Objective<'a> {
     ///
     /// Of each change, the unit that stays, its new partner and its old one.
     pub(super) fn gain(&self, group: usize, changes: &[(usize, u32, u32)], permutations: &[Permutation]) -> f64 {
-        let orders = orders(permutations);
+        let all = indices(permutations);
         let mut gain = 0.0;
         for &(unit, new, old) in changes {
             for view in &self.views[group] {
@@ -246,7 +221,7 @@ impl<'a> Objective<'a> {
                         gain += match view.other {
                             None => product(fixed[at], moved[new]) - product(fixed[at], moved[old]),
                             Some((other, stride)) => {
-                                let other = orders[other];
+                                let other = all[other];
                                 gathered(self.isa, &fixed[at..], &moved[new..], stride, other)
                                     - gathered(self.isa, &fixed[at..], &moved[old..], stride, other)
                             }
@@ -263,16 +238,8 @@ impl<'a> Objective<'a> {
     }
 }
 
-fn orders(permutations: &[Permutation]) -> Vec<Order<'_>> {
-    permutations.iter().map(|own| Order::new(own.as_slice())).collect()
-}
-
-/// Says which value of which tensor is not finite.
-pub(super) fn check_finite(layout: &Layout, values: &[f32]) -> Result<()> {
-    let Some(at) = values.iter().position(|value| !value.is_finite()) else { return Ok(()) };
-    let tensor =
-        layout.tensors().iter().find(|tensor| tensor.range().contains(&at)).expect("every value is in a tensor");
-    Err(Error::Diverged { tensor: tensor.name().to_owned(), value: values[at].to_string() })
+fn indices(permutations: &[Permutation]) -> Vec<Indices<'_>> {
+    permutations.iter().map(|own| Indices::new(own.as_slice())).collect()
 }
 
 fn product(a: f32, b: f32) -> f64 {
@@ -280,8 +247,8 @@ fn product(a: f32, b: f32) -> f64 {
 }
 
 /// `Σᵢ a[i · stride] · b[p[i] · stride]`
-fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, order: Order<'_>) -> f64 {
-    isa.run(PermutedProduct { a, b, far: 0, rows: &[0], stride, order })
+fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, indices: Indices<'_>) -> f64 {
+    isa.run(PermutedProduct { a, b, far: 0, rows: &[0], stride, indices })
 }
 
 /// `Σᵢ matrix[i, p[i]]`

@@ -1,15 +1,9 @@
 //! Sums of outer products of tensors, added to the matrices of groups.
 
-use crate::kernels::Aligned;
-use crate::kernels::Isa;
-use crate::kernels::Team;
-use crate::kernels::gather;
-use crate::kernels::geometry::Geometry;
-use crate::kernels::geometry::Plane;
-use crate::kernels::geometry::blocks;
-use crate::kernels::lanes::BLOCK;
-use crate::kernels::outer::COLUMNS_IN_CACHE;
-use crate::kernels::outer::WeightGradient;
+use onebasin_kernels::geometry::{Geometry, Plane, blocks};
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::outer::{COLUMNS_IN_CACHE, WeightGradient};
+use onebasin_kernels::{Aligned, Isa, ThreadPool, pack};
 
 /// The factors of a product: of each column, where its units begin on both sides, `stride` apart.
 pub(super) struct Factors<'b> {
@@ -23,15 +17,15 @@ pub(super) struct Factors<'b> {
 /// Multiplies, in memory that is kept.
 #[derive(Debug)]
 pub(super) struct Products<'a> {
-    team: &'a Team,
+    pool: &'a ThreadPool,
     isa: Isa,
     /// For each thread, columns of both sides, at most as many as the kernel keeps in the cache.
     packed: Vec<[Aligned; 2]>,
 }
 
 impl<'a> Products<'a> {
-    pub(super) fn new(team: &'a Team) -> Self {
-        Self { team, isa: Isa::detect(), packed: (0..team.threads()).map(|_| Default::default()).collect() }
+    pub(super) fn new(pool: &'a ThreadPool) -> Self {
+        Self { pool, isa: Isa::detect(), packed: (0..pool.threads()).map(|_| Default::default()).collect() }
     }
 
     /// Adds the sum over columns of the outer products of the two sides: (units that stay, units that move).
@@ -39,7 +33,7 @@ impl<'a> Products<'a> {
     /// Some columns after the others: as many as stay in the cache, whatever the number of threads, so the sums are the same.
     pub(super) fn add(&mut self, units: usize, factors: &Factors<'_>, matrix: &mut [f32]) {
         let Factors { sides, stride, weight, columns } = *factors;
-        let (team, isa, count) = (self.team, self.isa, columns.len());
+        let (pool, isa, count) = (self.pool, self.isa, columns.len());
         let total = sides.len() * count;
         let firsts: Vec<usize> = (0..total).step_by(COLUMNS_IN_CACHE).collect();
         let width = |first: usize| COLUMNS_IN_CACHE.min(total - first);
@@ -48,7 +42,7 @@ impl<'a> Products<'a> {
             *side = Aligned::zeros(len);
         }
         for firsts in firsts.chunks(self.packed.len()) {
-            team.chunks(&mut self.packed[..firsts.len()], 1, |index, packed| {
+            pool.chunks(&mut self.packed[..firsts.len()], 1, |index, packed| {
                 let (first, width, [left, right]) = (firsts[index], width(firsts[index]), &mut packed[0]);
                 let mut done = 0;
                 while done < width {
@@ -57,16 +51,16 @@ impl<'a> Products<'a> {
                     let range = from..(from + width - done).min(count);
                     let places = &columns[range.clone()];
                     for (from, factor, blocked) in [(fixed, weight, &mut *left), (moved, 1.0, &mut *right)] {
-                        let columns = gather::Columns { from, places, stride, units, factor };
+                        let columns = pack::Columns { from, places, stride, units, factor };
                         let blocked = &mut blocked[done * BLOCK..];
-                        isa.run(gather::Gather { columns, block: width * BLOCK, blocked });
+                        isa.run(pack::Gather { columns, block: width * BLOCK, blocked });
                     }
                     done += range.len();
                 }
             });
-            let share = team.share(blocks(units));
+            let share = pool.share(blocks(units));
             let packed = &self.packed;
-            team.chunks(matrix, share * BLOCK * units, |part, matrix| {
+            pool.chunks(matrix, share * BLOCK * units, |part, matrix| {
                 for (first, [fixed, moved]) in firsts.iter().zip(packed) {
                     let (columns, plane) = (width(*first), Plane::vectors(width(*first)));
                     let len = blocks(units) * plane.block();

@@ -1,24 +1,14 @@
-//! Labels of samples: each is brought to the Gaussian of all of them, which is then fitted again.
+//! Relabelling of samples: each is aligned with a Gaussian fitted to all of them, which is then fitted again.
 
-use super::Channel;
-use super::Many;
-use super::Members;
-use super::Progress;
-use super::Settings;
-use super::Solver;
-use super::Start;
-use super::many::from_the_first;
-use super::many::permuted;
 use super::mean::Work;
-use super::members::check_count;
-use super::members::read;
+use super::members::{check_count, from_the_first, permuted};
+use super::{Criterion, Many, Members, Settings, Solver, Start};
 use crate::error::Result;
-use crate::kernels::Team;
-use crate::params::Layout;
-use crate::params::Params;
+use crate::params::{Layout, Params};
 use crate::posterior::Gaussian;
-use crate::symmetry::Permutations;
-use crate::symmetry::Spec;
+use crate::progress::Monitor;
+use crate::symmetry::{Permutations, Spec};
+use onebasin_kernels::ThreadPool;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
@@ -29,8 +19,9 @@ const LEAST_VARIANCE: f64 = 1e-6;
 /// Nor below this, where a tensor is zero in all samples.
 const LEAST: f64 = 1e-30;
 
-/// The labels of samples, and what their distribution looks like with them.
+/// The relabelled samples: their permutations, and the Gaussian that fits them.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Relabelling {
     /// The permutations; the objective is the sum over samples of log q, q the Gaussian fitted to all.
     pub many: Many,
@@ -40,26 +31,25 @@ pub struct Relabelling {
 
 /// Permutes samples until they are as probable as possible under one Gaussian, fitted to them (after Stephens 2000).
 ///
-/// A member with a width counts as the many samples that it stands for. The channel of the settings, and their solver,
-/// place the samples at first, as [`super::to_mean`] does, unless they are better as they are; after that each descends
-/// from where it is. Samples are read once in each round, and only their permutations are kept. The first ends as it
-/// began.
+/// A member with standard deviations counts as the many samples that it stands for. The criterion of the settings, and their solver,
+/// place the samples at first, as [`super::to_mean`] does, unless they are better as they are; after that coordinate descent starts
+/// from their present permutations. Samples are read once in each round, and only permutations are kept, of the first the identity.
 pub fn relabel(
     spec: &Spec,
     members: &(impl Members + ?Sized),
     settings: Settings,
-    team: &Team,
-    watch: &mut dyn FnMut(Progress),
+    pool: &ThreadPool,
+    monitor: &mut Monitor<'_>,
 ) -> Result<Relabelling> {
     let count = check_count(members)?;
-    let mut work = Work { spec, members, settings, team, watch, assignments: 0 };
+    let mut work = Work { spec, members, settings, pool, monitor, assignments: 0 };
     let mut permutations = vec![Permutations::identity(spec); count];
-    let mut moments = gathered(&work, &permutations)?;
+    let mut moments = gathered(&mut work, &permutations)?;
     let least = moments.least_variances();
     let mut fit = moments.fit(&least);
     let mut history = vec![fit.log_likelihood];
     let placed = work.place()?;
-    let placed_moments = gathered(&work, &placed)?;
+    let placed_moments = gathered(&mut work, &placed)?;
     let placed_fit = placed_moments.fit(&least);
     if placed_fit.log_likelihood > fit.log_likelihood {
         (permutations, moments, fit) = (placed, placed_moments, placed_fit);
@@ -70,10 +60,10 @@ pub fn relabel(
         let mut changed = false;
         let mut next = Moments::new(spec.layout());
         for (index, own) in permutations.iter_mut().enumerate() {
-            let member = permuted(spec, own, &*read(spec, members, index)?)?;
-            let descent = (Solver::Descent, Start::Identity);
+            let member = work.permuted(index, own)?;
+            let descent = (Solver::CoordinateDescent, Start::Identity);
             // What the divergence from q has of a sample is its log q.
-            let found = work.align(Channel::Kl, &target, &member, descent, (round, index))?;
+            let found = work.align(Criterion::Kl, &target, &member, descent, (round, index))?;
             let moved = permuted(spec, &found, &member)?;
             if fit.gain(&member, &moved) > 0.0 {
                 next.add(&moved);
@@ -102,10 +92,10 @@ pub fn relabel(
 }
 
 /// The moments of all members where these permutations bring them.
-fn gathered(work: &Work<'_, '_, impl Members + ?Sized>, permutations: &[Permutations]) -> Result<Moments> {
+fn gathered(work: &mut Work<'_, '_, '_, impl Members + ?Sized>, permutations: &[Permutations]) -> Result<Moments> {
     let mut moments = Moments::new(work.spec.layout());
     for (index, own) in permutations.iter().enumerate() {
-        moments.add(&permuted(work.spec, own, &*read(work.spec, work.members, index)?)?);
+        moments.add(&work.permuted(index, own)?);
     }
     Ok(moments)
 }
@@ -151,7 +141,7 @@ impl Moments {
         least
     }
 
-    /// The most probable Gaussian whose variances are not below the least ones.
+    /// The maximum-likelihood Gaussian whose variances are not below the least ones.
     fn fit(&self, least: &[f64]) -> Fit {
         let mut fit = Fit { means: Vec::new(), variances: Vec::new(), log_likelihood: 0.0 };
         for ((mean, variance), least) in self.each().zip(least) {

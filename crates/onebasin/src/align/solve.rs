@@ -1,56 +1,58 @@
-//! The solvers: coordinate descent, hardening in forward order, Frank-Wolfe, and the best of all.
+//! The solvers: coordinate descent, greedy layer-wise matching, Frank-Wolfe, and the best of all.
 
-use super::Progress;
-use super::assigners::Assigners;
-use super::assigners::Duals;
 use super::costs::Costs;
-use super::objective::Objective;
-use super::objective::Value;
-use super::objective::chosen;
-use crate::assign::Assignment;
+use super::objective::{Objective, Value, chosen};
+use super::subtask;
+use crate::assign::{Assigner, Assignment, Goal};
 use crate::error::Result;
-use crate::kernels::Team;
+use crate::progress::Monitor;
 use crate::rng::Stream;
 use crate::symmetry::Permutation;
-use serde::Deserialize;
-use serde::Serialize;
+use onebasin_kernels::{Isa, ThreadPool};
 use std::borrow::Cow;
+use std::sync::Mutex;
 
 /// A gain that is a smaller part of the sum than this may be rounding, and is looked at in f64.
 const CLEAR: f64 = 1e-5;
 /// And so is one within so many standard deviations of the rounding of costs.
 const SURE: f64 = 6.0;
-/// Sweeps after which no gain is clear: errors that are not independent could make a search go round in circles.
+/// Sweeps after which no gain is clear: errors that are not independent could make descent cycle.
 const TRUSTED: u64 = 10;
 /// Steps of Frank-Wolfe, at most.
-const STEPS: usize = 40;
+pub(super) const STEPS: usize = 40;
 /// Frank-Wolfe ends when all that a step can still gain is this part of the objective.
-const GAP: f64 = 1e-4;
+pub(super) const GAP: f64 = 1e-4;
+/// Problems of each thread between two reports of progress: few, so that work stops soon, and enough to balance the threads.
+const TOGETHER: usize = 4;
+const NO_PANIC: &str = "nobody panics while holding an assigner";
 
-/// How permutations are sought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Solver {
-    /// Assignment after assignment, in random order, until none gains.
-    Descent,
-    /// From no knowledge at all, layer after layer from the input on; then descent.
-    Forward,
-    /// Frank-Wolfe from no knowledge at all; rounded, then descent.
-    FrankWolfe,
-    /// Forward, Frank-Wolfe, backward and descent from the identity; the one with the highest objective.
-    #[default]
-    Best,
+named_enum! {
+    /// How the permutations are found.
+    #[derive(Default)]
+    #[non_exhaustive]
+    pub enum Solver {
+        /// Coordinate descent (weight matching): one assignment after the other, in random order, until none gains.
+        CoordinateDescent = "coordinate-descent",
+        /// Greedy layer-wise matching from the input on; then coordinate descent.
+        Greedy = "greedy",
+        /// Frank-Wolfe from the centre of the Birkhoff polytope, rounded; then coordinate descent.
+        FrankWolfe = "frank-wolfe",
+        /// The best of four: greedy from the input on, greedy from the output on, Frank-Wolfe, coordinate descent.
+        #[default]
+        Best = "best",
+    }
 }
 
-/// Where descent begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Start {
-    /// Nothing is permuted.
-    #[default]
-    Identity,
-    /// Random permutations.
-    Random,
+named_enum! {
+    /// Where coordinate descent starts.
+    #[derive(Default)]
+    pub enum Start {
+        /// No unit is permuted.
+        #[default]
+        Identity = "identity",
+        /// Random permutations.
+        Random = "random",
+    }
 }
 
 /// What one solver found.
@@ -66,47 +68,43 @@ pub struct Attempt {
     pub assignments: usize,
 }
 
-/// The state of a search that solvers share.
-pub(super) struct Search<'a, 'w> {
-    /// At the barycentre, where every solver begins.
-    costs: Costs<'a>,
+pub(super) struct Workspace<'a, 'w, 'm> {
+    /// With all permutations at the centre of the Birkhoff polytope, where every solver starts.
+    pub(super) costs: Costs<'a>,
     assigners: Assigners,
     seed: u64,
-    watch: &'w mut dyn FnMut(Progress),
-    /// The solver at work.
+    monitor: &'w mut Monitor<'m>,
+    /// The task that the solvers are parts of.
+    task: String,
     solver: &'static str,
-    /// Assignment problems it has solved.
-    assignments: usize,
+    /// Assignment problems that had been solved when it started.
+    solved_before: usize,
 }
 
-impl<'a, 'w> Search<'a, 'w> {
+impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
     pub(super) fn new(
         objective: &'a Objective<'a>,
-        team: &'a Team,
+        pool: &'a ThreadPool,
         seed: u64,
-        watch: &'w mut dyn FnMut(Progress),
+        monitor: &'w mut Monitor<'m>,
     ) -> Self {
-        let assigners = Assigners::new(objective.groups());
-        Self { costs: Costs::new(objective, team), assigners, seed, watch, solver: "", assignments: 0 }
-    }
-
-    /// The costs with nothing known.
-    pub(super) fn costs(&self) -> &Costs<'a> {
-        &self.costs
+        let task = monitor.task().to_owned();
+        let (costs, assigners) = (Costs::new(objective, pool), Assigners::new(objective.groups()));
+        Self { costs, assigners, seed, monitor, task, solver: "", solved_before: 0 }
     }
 
     /// Runs a solver; `Best` returns all it tried, the best first.
     pub(super) fn run(&mut self, solver: Solver, start: Start) -> Result<Vec<Attempt>> {
         let groups = self.objective().groups();
         Ok(match solver {
-            Solver::Descent => vec![self.descent(start)?],
-            Solver::Forward => vec![self.harden("forward", 0..groups)?],
+            Solver::CoordinateDescent => vec![self.descent(start)?],
+            Solver::Greedy => vec![self.greedy("greedy", 0..groups)?],
             Solver::FrankWolfe => vec![self.frank_wolfe()?],
             Solver::Best => {
                 let mut attempts = vec![
-                    self.harden("forward", 0..groups)?,
+                    self.greedy("greedy", 0..groups)?,
                     self.frank_wolfe()?,
-                    self.harden("backward", (0..groups).rev())?,
+                    self.greedy("greedy-backward", (0..groups).rev())?,
                     self.descent(start)?,
                 ];
                 // Stable: of equals the first.
@@ -117,17 +115,25 @@ impl<'a, 'w> Search<'a, 'w> {
     }
 
     fn objective(&self) -> &'a Objective<'a> {
-        self.costs.objective()
+        self.costs.objective
     }
 
-    /// What a solver found, from where it ended.
-    fn attempt(&mut self, permutations: Vec<Permutation>) -> Attempt {
-        let value = self.objective().value(self.costs.team(), &permutations);
-        Attempt { solver: self.solver, permutations, value, assignments: std::mem::take(&mut self.assignments) }
+    /// Names what is being solved from now on.
+    pub(super) fn begin(&mut self, solver: &'static str) {
+        self.solver = solver;
+        self.solved_before = self.assigners.solved;
+        self.monitor.set_task(subtask(&self.task, solver));
+    }
+
+    /// What the solver at work found.
+    fn attempt(&self, permutations: Vec<Permutation>) -> Attempt {
+        let value = self.objective().value(self.costs.pool, &permutations);
+        let assignments = self.assigners.solved - self.solved_before;
+        Attempt { solver: self.solver, permutations, value, assignments }
     }
 
     fn descent(&mut self, start: Start) -> Result<Attempt> {
-        self.solver = "descent";
+        self.begin("coordinate-descent");
         let objective = self.objective();
         let sizes = (0..objective.groups()).map(|group| objective.size(group));
         let permutations = match start {
@@ -142,9 +148,9 @@ impl<'a, 'w> Search<'a, 'w> {
         self.descend(costs, permutations, duals)
     }
 
-    /// Assigns group after group, those not yet assigned being unknown to the others; then descends.
-    fn harden(&mut self, name: &'static str, order: impl Iterator<Item = usize>) -> Result<Attempt> {
-        self.solver = name;
+    /// Assigns group after group, those not yet assigned being at the centre of the Birkhoff polytope; then descends.
+    fn greedy(&mut self, name: &'static str, order: impl Iterator<Item = usize>) -> Result<Attempt> {
+        self.begin(name);
         let objective = self.objective();
         let mut costs = self.costs.fork();
         let mut duals: Duals = vec![None; objective.groups()];
@@ -153,7 +159,7 @@ impl<'a, 'w> Search<'a, 'w> {
             for &group in &batch {
                 costs.update(group, |other| known[other].as_ref());
             }
-            for (group, assignment) in batch.iter().zip(self.assign(&costs, &batch, &mut duals)?) {
+            for (group, assignment) in batch.iter().zip(self.solve(&batch, &costs.matrices, &mut duals)?) {
                 known[*group] = Some(permutation(assignment));
             }
         }
@@ -179,13 +185,11 @@ impl<'a, 'w> Search<'a, 'w> {
                     costs.update(group, |other| Some(&permutations[other]));
                     settled[group] = true;
                 }
-                for (&group, assignment) in batch.iter().zip(self.assign(&costs, &batch, &mut duals)?) {
+                for (&group, assignment) in batch.iter().zip(self.solve(&batch, &costs.matrices, &mut duals)?) {
                     let trusted = sweep < TRUSTED;
                     if let Some(new) = better(&costs, group, permutation(assignment), &permutations, trusted) {
                         permutations[group] = new;
-                        for &other in objective.neighbours(group) {
-                            settled[other] = false;
-                        }
+                        objective.neighbours[group].iter().for_each(|other| settled[*other] = false);
                     }
                 }
             }
@@ -196,12 +200,12 @@ impl<'a, 'w> Search<'a, 'w> {
         Ok(self.attempt(permutations))
     }
 
-    /// Frank-Wolfe over doubly stochastic matrices from the barycentre, with the exact step.
+    /// Frank-Wolfe over doubly stochastic matrices, from the centre of the Birkhoff polytope, with the exact step.
     ///
     /// The gradient is linear in the matrices, so that of an average is the average of those at permutations: the costs are
     /// only ever needed at permutations, and those of successive steps differ little.
     fn frank_wolfe(&mut self) -> Result<Attempt> {
-        self.solver = "frank-wolfe";
+        self.begin("frank-wolfe");
         let objective = self.objective();
         let groups: Vec<usize> = (0..objective.groups()).collect();
         let mut costs = self.costs.fork();
@@ -210,33 +214,33 @@ impl<'a, 'w> Search<'a, 'w> {
             .iter()
             .map(|group| vec![1.0 / objective.size(*group) as f32; objective.size(*group).pow(2)])
             .collect();
-        let mut gradients: Vec<Vec<f32>> = groups.iter().map(|group| costs.matrix(*group).to_vec()).collect();
+        let mut gradients: Vec<Vec<f32>> = groups.iter().map(|group| costs.matrices[*group].clone()).collect();
         for _ in 0..STEPS {
-            let found = self.solve(&groups, |group| &gradients[group], &mut duals)?;
-            let corners: Vec<Permutation> = found.into_iter().map(permutation).collect();
+            let found = self.solve(&groups, &gradients, &mut duals)?;
+            let vertices: Vec<Permutation> = found.into_iter().map(permutation).collect();
             for &group in &groups {
-                costs.update(group, |other| Some(&corners[other]));
+                costs.update(group, |other| Some(&vertices[other]));
             }
             let (mut slope, mut curvature, mut size) = (0.0, 0.0, 0.0);
             for &group in &groups {
-                let (gradient, corner, point) = (&gradients[group], corners[group].as_slice(), &points[group]);
-                let ahead = chosen(gradient, corner);
+                let (gradient, vertex, point) = (&gradients[group], vertices[group].as_slice(), &points[group]);
+                let ahead = chosen(gradient, vertex);
                 let here = inner(gradient, point);
                 slope += ahead - here;
                 size += here.abs();
-                curvature +=
-                    0.5 * (chosen(costs.matrix(group), corner) - inner(costs.matrix(group), point) - ahead + here);
+                let matrix = &costs.matrices[group];
+                curvature += 0.5 * (chosen(matrix, vertex) - inner(matrix, point) - ahead + here);
             }
             if slope <= GAP * size {
                 break;
             }
             let step = if curvature >= 0.0 { 1.0 } else { (-0.5 * slope / curvature).min(1.0) } as f32;
             for &group in &groups {
-                for (gradient, corner) in gradients[group].iter_mut().zip(costs.matrix(group)) {
-                    *gradient += step * (corner - *gradient);
+                for (gradient, vertex) in gradients[group].iter_mut().zip(&costs.matrices[group]) {
+                    *gradient += step * (vertex - *gradient);
                 }
                 let rows = points[group].chunks_exact_mut(objective.size(group));
-                for (row, column) in rows.zip(corners[group].as_slice()) {
+                for (row, column) in rows.zip(vertices[group].as_slice()) {
                     for value in &mut *row {
                         *value *= 1.0 - step;
                     }
@@ -244,30 +248,17 @@ impl<'a, 'w> Search<'a, 'w> {
                 }
             }
         }
-        let rounded = self.solve(&groups, |group| &points[group], &mut vec![None; groups.len()])?;
+        let rounded = self.solve(&groups, &points, &mut vec![None; groups.len()])?;
         let permutations = rounded.into_iter().map(permutation).collect();
         self.descend(costs, permutations, duals)
     }
 
-    /// Solves the problems of some groups, side by side, at their present costs.
-    fn assign(&mut self, costs: &Costs<'_>, groups: &[usize], duals: &mut Duals) -> Result<Vec<Assignment>> {
-        self.solve(groups, |group| costs.matrix(group), duals)
-    }
-
-    fn solve<'m>(
-        &mut self,
-        groups: &[usize],
-        matrix: impl Fn(usize) -> &'m [f32] + Sync,
-        duals: &mut Duals,
-    ) -> Result<Vec<Assignment>>
-    where
-        'a: 'm,
-    {
+    /// Solves the problems of some groups, side by side.
+    fn solve(&mut self, groups: &[usize], matrices: &[Vec<f32>], duals: &mut Duals) -> Result<Vec<Assignment>> {
         let objective = self.objective();
-        let problem = |group| (matrix(group), objective.size(group));
-        let found = self.assigners.solve(self.costs.team(), groups, problem, duals)?;
-        self.solved(groups.len());
-        Ok(found)
+        let problem = |group: usize| (&matrices[group][..], objective.size(group));
+        let found = self.assigners.solve(self.costs.pool, groups, problem, duals, self.monitor);
+        found.map_err(|error| objective.explain(error))
     }
 
     /// Solves the problems of all groups, each from column duals that are made of its matrix and the number of its units.
@@ -278,16 +269,68 @@ impl<'a, 'w> Search<'a, 'w> {
     ) -> Result<Vec<Assignment>> {
         let objective = self.objective();
         let groups: Vec<usize> = (0..objective.groups()).collect();
-        let problem = |group| (costs.matrix(group), objective.size(group));
+        let problem = |group: usize| (&costs.matrices[group][..], objective.size(group));
         let start = |_, gains: &[f32], units| start(gains, units).map(Cow::from);
-        let found = self.assigners.solve_from(self.costs.team(), &groups, problem, start)?;
-        self.solved(groups.len());
+        let found = self.assigners.solve_from(self.costs.pool, &groups, problem, start, self.monitor);
+        found.map_err(|error| objective.explain(error))
+    }
+}
+
+/// The last column duals of each problem: where its next assignment starts.
+type Duals = Vec<Option<Vec<f64>>>;
+
+/// Problems that are solved side by side, each warm-started from the duals of the one before it: their memory, and how many were solved.
+pub(super) struct Assigners {
+    problems: Vec<Mutex<Assigner>>,
+    pub(super) solved: usize,
+}
+
+impl Assigners {
+    pub(super) fn new(count: usize) -> Self {
+        Self { problems: (0..count).map(|_| Mutex::new(Assigner::new(Isa::detect()))).collect(), solved: 0 }
+    }
+
+    /// Solves some of the problems; `problem` gives the gains, (rows, columns), and their number of rows.
+    pub(super) fn solve<'m>(
+        &mut self,
+        pool: &ThreadPool,
+        problems: &[usize],
+        problem: impl Fn(usize) -> (&'m [f32], usize) + Sync,
+        duals: &mut Duals,
+        monitor: &mut Monitor<'_>,
+    ) -> Result<Vec<Assignment>> {
+        let start = |number: usize, _: &[f32], _| duals[number].as_deref().map(Cow::from);
+        let found = self.solve_from(pool, problems, problem, start, monitor)?;
+        for (number, assignment) in problems.iter().zip(&found) {
+            duals[*number] = Some(assignment.column_duals.clone());
+        }
         Ok(found)
     }
 
-    fn solved(&mut self, count: usize) {
-        self.assignments += count;
-        (self.watch)(Progress { solver: self.solver, assignments: self.assignments, ..Progress::default() });
+    /// The same, each from the column duals that `start` makes of its number, its gains and their number of rows.
+    pub(super) fn solve_from<'m, 's>(
+        &mut self,
+        pool: &ThreadPool,
+        problems: &[usize],
+        problem: impl Fn(usize) -> (&'m [f32], usize) + Sync,
+        start: impl Fn(usize, &[f32], usize) -> Option<Cow<'s, [f64]>> + Sync,
+        monitor: &mut Monitor<'_>,
+    ) -> Result<Vec<Assignment>> {
+        let found: Vec<Mutex<Option<Result<Assignment>>>> = problems.iter().map(|_| Mutex::new(None)).collect();
+        let together = TOGETHER * pool.threads();
+        for (problems, found) in problems.chunks(together).zip(found.chunks(together)) {
+            pool.for_each(problems.len(), |index| {
+                let number = problems[index];
+                let mut assigner = self.problems[number].lock().expect(NO_PANIC);
+                let (gains, rows) = problem(number);
+                let solved = assigner.solve(Goal::Maximise, gains, rows, start(number, gains, rows).as_deref());
+                *found[index].lock().expect(NO_PANIC) = Some(solved);
+            });
+            self.solved += problems.len();
+            monitor.at(self.solved, 0)?;
+        }
+        let found = found.into_iter().map(|found| found.into_inner().expect(NO_PANIC).expect("each was solved"));
+        found.collect()
     }
 }
 
@@ -307,7 +350,7 @@ fn better(
 ) -> Option<Permutation> {
     let (old, own) = (permutations[group].as_slice(), new.as_slice());
     let (mut gain, mut size, mut count) = (0.0, 0.0, 0.0);
-    for (row, (new, old)) in costs.matrix(group).chunks_exact(old.len()).zip(own.iter().zip(old)) {
+    for (row, (new, old)) in costs.matrices[group].chunks_exact(old.len()).zip(own.iter().zip(old)) {
         if new != old {
             let (new, old) = (f64::from(row[*new as usize]), f64::from(row[*old as usize]));
             gain += new - old;
@@ -315,7 +358,7 @@ fn better(
             count += 1.0;
         }
     }
-    let rounding = SURE * costs.error(group) * f64::sqrt(2.0 * count);
+    let rounding = SURE * costs.errors[group] * f64::sqrt(2.0 * count);
     if trusted && gain > CLEAR * size + rounding {
         return Some(new);
     }
@@ -328,7 +371,7 @@ fn better(
             cycle.push((unit, own[unit], old[unit]));
             unit = holder.as_slice()[own[unit] as usize] as usize;
         }
-        if cycle.len() > 1 && costs.objective().gain(group, &cycle, permutations) > 0.0 {
+        if cycle.len() > 1 && costs.objective.gain(group, &cycle, permutations) > 0.0 {
             for (unit, new, _) in cycle {
                 kept[unit] = new;
             }
@@ -339,20 +382,15 @@ fn better(
 
 /// Sum of the products of two matrices, entry by entry.
 pub(super) fn inner(a: &[f32], b: &[f32]) -> f64 {
-    let mut total = 0.0;
     // Short sums in f32 lanes would be faster, but this is far from being the longest part of a step.
-    for (a, b) in a.iter().zip(b) {
-        total += f64::from(*a) * f64::from(*b);
-    }
-    total
+    a.iter().zip(b).fold(0.0, |total, (a, b)| total + f64::from(*a) * f64::from(*b))
 }
 
-/// The order as batches of groups that share no tensor, whose problems do not depend on each other. Groups that do keep their order, so
-/// the result is that of one after the other.
+/// The order as batches of groups that share no tensor. Groups that do keep their order: the result stays the same.
 fn independent(objective: &Objective<'_>, order: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
     let mut batches: Vec<Vec<usize>> = Vec::new();
     for group in order {
-        let meets = |batch: &Vec<usize>| batch.iter().any(|other| objective.neighbours(group).contains(other));
+        let meets = |batch: &Vec<usize>| batch.iter().any(|other| objective.neighbours[group].contains(other));
         match batches.iter().rposition(meets).map_or(0, |last| last + 1) {
             at if at < batches.len() => batches[at].push(group),
             _ => batches.push(vec![group]),

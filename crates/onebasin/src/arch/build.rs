@@ -1,23 +1,10 @@
 //! Turns a preset into nodes and a layout, checking that each layer fits the one before.
 
-use super::Activation;
-use super::Arch;
-use super::Cnn;
-use super::Mlp;
-use super::Node;
-use super::NodeIndex;
-use super::Normalisation;
-use super::Op;
-use super::Pool;
-use super::Preset;
-use super::ResNet;
-use super::Role;
-use super::Shape;
-use super::Shortcut;
-use super::Stage;
-use super::TensorIndex;
-use crate::error::Error;
-use crate::error::Result;
+use super::{
+    Activation, Arch, Cnn, Mlp, Node, NodeIndex, Normalisation, Op, Pool, Preset, ResNet, Role, Shape, Shortcut, Stage,
+    TensorIndex,
+};
+use crate::error::{Error, Result};
 use crate::params::Layout;
 use std::sync::Arc;
 
@@ -35,19 +22,24 @@ pub(super) fn build(preset: Preset) -> Result<Arch> {
         | Preset::Resnet(ResNet { input, classes, .. }) => (*input, *classes),
     };
     if classes < 2 {
-        return Err(Error::TooFewClasses { classes });
+        return Err(Error::Count { need: "a classifier needs at least 2 classes", got: classes });
     }
     let mut builder = Builder { nodes: Vec::new(), roles: Vec::new(), layout: Layout::default() };
     let image = builder.node("input", Op::Input, 0, input)?;
     match &preset {
-        Preset::Mlp(mlp) => {
-            let flat = builder.flatten(image)?;
-            builder.dense_layers(flat, &mlp.hidden, mlp.classes, mlp.activation)?;
-        }
+        Preset::Mlp(mlp) => builder.dense_head(image, &mlp.hidden, mlp.classes, mlp.activation)?,
         Preset::Cnn(cnn) => builder.cnn(image, cnn)?,
         Preset::Resnet(resnet) => builder.resnet(image, resnet)?,
     }
     Ok(Arch { preset, nodes: builder.nodes, roles: builder.roles, layout: Arc::new(builder.layout) })
+}
+
+#[derive(Clone, Copy)]
+struct Filter {
+    kernel: usize,
+    stride: usize,
+    channels: usize,
+    normalisation: Normalisation,
 }
 
 struct Builder {
@@ -59,9 +51,7 @@ struct Builder {
 impl Builder {
     fn node(&mut self, name: &str, op: Op, input: NodeIndex, shape: Shape) -> Result<NodeIndex> {
         for (what, size) in [("height", shape.height), ("width", shape.width), ("channels", shape.channels)] {
-            if size == 0 {
-                return Err(Error::Zero { what: format!("the {what} of `{name}`") });
-            }
+            Error::unless_zero(format_args!("the {what} of `{name}`"), size)?;
         }
         let size = shape.height.saturating_mul(shape.width).saturating_mul(shape.channels);
         if size > LARGEST {
@@ -81,15 +71,8 @@ impl Builder {
         self.nodes[node].shape
     }
 
-    fn flatten(&mut self, input: NodeIndex) -> Result<NodeIndex> {
-        let shape = self.shape(input);
-        self.node("flatten", Op::Flatten, input, Shape::vector(shape.len()))
-    }
-
     fn dense(&mut self, name: &str, input: NodeIndex, units: usize) -> Result<NodeIndex> {
-        if units == 0 {
-            return Err(Error::Zero { what: format!("the number of units of `{name}`") });
-        }
+        Error::unless_zero(format_args!("the number of units of `{name}`"), units)?;
         let fan_in = self.shape(input).channels;
         let weight = self.tensor(name, "weight", &[fan_in, units], Role::Weight { fan_in })?;
         let bias = self.tensor(name, "bias", &[units], Role::Bias)?;
@@ -101,14 +84,8 @@ impl Builder {
         self.node(name, Op::Activate(activation), input, shape)
     }
 
-    fn dense_layers(
-        &mut self,
-        input: NodeIndex,
-        hidden: &[usize],
-        classes: usize,
-        activation: Activation,
-    ) -> Result<()> {
-        let mut last = input;
+    fn dense_head(&mut self, input: NodeIndex, hidden: &[usize], classes: usize, activation: Activation) -> Result<()> {
+        let mut last = self.node("flatten", Op::Flatten, input, Shape::vector(self.shape(input).len()))?;
         for (index, units) in hidden.iter().enumerate() {
             let name = format!("hidden{}", index + 1);
             last = self.dense(&name, last, *units)?;
@@ -118,28 +95,31 @@ impl Builder {
         Ok(())
     }
 
-    fn conv(
-        &mut self,
-        name: &str,
-        input: NodeIndex,
-        kernel: usize,
-        stride: usize,
-        channels: usize,
-        with_bias: bool,
-    ) -> Result<NodeIndex> {
-        if channels == 0 {
-            return Err(Error::Zero { what: format!("the number of units of `{name}`") });
-        }
+    /// A convolution, and its normalisation under a name of its own.
+    fn conv(&mut self, [name, norm_name]: [&str; 2], input: NodeIndex, filter: Filter) -> Result<NodeIndex> {
+        let Filter { kernel, stride, channels, normalisation } = filter;
+        Error::unless_zero(format_args!("the number of units of `{name}`"), channels)?;
         if !(1..=2).contains(&stride) {
-            return Err(Error::Stride { layer: name.to_owned(), stride });
+            return Err(Error::out_of_range(format!("the stride of `{name}`"), stride, "1 or 2"));
         }
         let from = self.shape(input);
         let fan_in = kernel * kernel * from.channels;
         let shape = [kernel, kernel, from.channels, channels];
         let weight = self.tensor(name, "weight", &shape, Role::Weight { fan_in })?;
+        let with_bias = normalisation != Normalisation::Layer;
         let bias = if with_bias { Some(self.tensor(name, "bias", &[channels], Role::Bias)?) } else { None };
         let shape = Shape { height: from.height.div_ceil(stride), width: from.width.div_ceil(stride), channels };
-        self.node(name, Op::Conv { kernel, stride, weight, bias }, input, shape)
+        let conv = self.node(name, Op::Conv { kernel, stride, weight, bias }, input, shape)?;
+        let mut add = |part, role| self.tensor(norm_name, part, &[channels], role);
+        let op = match normalisation {
+            Normalisation::None => return Ok(conv),
+            Normalisation::Layer => Op::LayerNorm { gamma: add("gamma", Role::Gamma)?, beta: add("beta", Role::Beta)? },
+            Normalisation::Frn => {
+                let (gamma, beta) = (add("gamma", Role::Gamma)?, add("beta", Role::Beta)?);
+                Op::Frn { gamma, beta, tau: add("tau", Role::Tau)? }
+            }
+        };
+        self.node(norm_name, op, conv, shape)
     }
 
     fn cnn(&mut self, image: NodeIndex, cnn: &Cnn) -> Result<()> {
@@ -149,7 +129,8 @@ impl Builder {
                 Stage::Conv { channels, stride } => {
                     convs += 1;
                     let name = format!("conv{convs}");
-                    last = self.conv(&name, last, 3, stride, channels, true)?;
+                    let filter = Filter { kernel: 3, stride, channels, normalisation: Normalisation::None };
+                    last = self.conv([&name; 2], last, filter)?;
                     last = self.activate(&format!("{name}.out"), last, cnn.activation)?;
                 }
                 Stage::Pool(pool) => {
@@ -158,8 +139,7 @@ impl Builder {
                 }
             }
         }
-        let flat = self.flatten(last)?;
-        self.dense_layers(flat, &cnn.hidden, cnn.classes, cnn.activation)
+        self.dense_head(last, &cnn.hidden, cnn.classes, cnn.activation)
     }
 
     fn pool(&mut self, name: &str, input: NodeIndex, pool: Pool) -> Result<NodeIndex> {
@@ -179,12 +159,11 @@ impl Builder {
     fn resnet(&mut self, image: NodeIndex, resnet: &ResNet) -> Result<()> {
         let ResNet { depth, width, normalisation, .. } = *resnet;
         if !(8..=DEEPEST).contains(&depth) || !(depth - 2).is_multiple_of(6) {
-            return Err(Error::Depth { depth });
+            return Err(Error::Count { need: "a resnet has 6n + 2 layers (8, 14, 20, ..., 1202)", got: depth });
         }
-        if width == 0 {
-            return Err(Error::Zero { what: "the width multiplier of the resnet".to_owned() });
-        }
-        let stem = self.conv_norm("stem", "stem.norm", image, 3, 1, 16usize.saturating_mul(width), normalisation)?;
+        Error::unless_zero("the width multiplier of the resnet", width)?;
+        let filter = Filter { kernel: 3, stride: 1, channels: 16usize.saturating_mul(width), normalisation };
+        let stem = self.conv(["stem", "stem.norm"], image, filter)?;
         let mut last = self.activate("stem.out", stem, Activation::Relu)?;
         for stage in 0..3 {
             let channels = (16usize << stage).saturating_mul(width);
@@ -210,54 +189,25 @@ impl Builder {
         resnet: &ResNet,
     ) -> Result<NodeIndex> {
         let part = |part: &str| format!("{name}.{part}");
-        let norm = resnet.normalisation;
+        let filter = Filter { kernel: 3, stride, channels, normalisation: resnet.normalisation };
         let shortcut = if stride == 1 && self.shape(input).channels == channels {
             input
         } else {
-            let (conv_name, norm_name) = (part("shortcut"), part("shortcut.norm"));
+            let names = [&*part("shortcut"), &part("shortcut.norm")];
             match resnet.shortcut {
-                Shortcut::Projection => self.conv_norm(&conv_name, &norm_name, input, 1, stride, channels, norm)?,
+                Shortcut::Projection => self.conv(names, input, Filter { kernel: 1, ..filter })?,
                 Shortcut::Padded => {
                     let from = self.shape(input);
                     let (height, width) = (from.height.div_ceil(stride), from.width.div_ceil(stride));
-                    self.node(&conv_name, Op::PadShortcut { stride }, input, Shape { height, width, channels })?
+                    self.node(names[0], Op::PadShortcut { stride }, input, Shape { height, width, channels })?
                 }
             }
         };
-        let inner = self.conv_norm(&part("conv1"), &part("norm1"), input, 3, stride, channels, norm)?;
+        let inner = self.conv([&part("conv1"), &part("norm1")], input, filter)?;
         let inner = self.activate(&part("inner"), inner, Activation::Relu)?;
-        let outer = self.conv_norm(&part("conv2"), &part("norm2"), inner, 3, 1, channels, norm)?;
+        let outer = self.conv([&part("conv2"), &part("norm2")], inner, Filter { stride: 1, ..filter })?;
         let shape = self.shape(outer);
         let sum = self.node(&part("sum"), Op::Add(shortcut), outer, shape)?;
         self.activate(&part("out"), sum, Activation::Relu)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "names and geometry of one layer")]
-    fn conv_norm(
-        &mut self,
-        name: &str,
-        norm_name: &str,
-        input: NodeIndex,
-        kernel: usize,
-        stride: usize,
-        channels: usize,
-        normalisation: Normalisation,
-    ) -> Result<NodeIndex> {
-        let with_bias = normalisation != Normalisation::Layer;
-        let conv = self.conv(name, input, kernel, stride, channels, with_bias)?;
-        let shape = self.shape(conv);
-        let op = match normalisation {
-            Normalisation::None => return Ok(conv),
-            Normalisation::Layer => Op::LayerNorm {
-                gamma: self.tensor(norm_name, "gamma", &[channels], Role::Gamma)?,
-                beta: self.tensor(norm_name, "beta", &[channels], Role::Beta)?,
-            },
-            Normalisation::Frn => Op::Frn {
-                gamma: self.tensor(norm_name, "gamma", &[channels], Role::Gamma)?,
-                beta: self.tensor(norm_name, "beta", &[channels], Role::Beta)?,
-                tau: self.tensor(norm_name, "tau", &[channels], Role::Tau)?,
-            },
-        };
-        self.node(norm_name, op, conv, shape)
     }
 }

@@ -6,19 +6,12 @@
 mod build;
 mod preset;
 
-pub use preset::Cnn;
-pub use preset::Mlp;
-pub use preset::Preset;
-pub use preset::ResNet;
-pub use preset::Stage;
+pub use preset::{Cnn, Mlp, Preset, ResNet, Stage};
 
-use crate::error::Error;
-use crate::error::Result;
-use crate::params::Layout;
-use crate::params::Params;
+use crate::error::{Error, Result};
+use crate::params::{Layout, Params};
 use crate::rng::Stream;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -70,59 +63,48 @@ impl FromStr for Shape {
     }
 }
 
-impl From<Shape> for String {
-    fn from(shape: Shape) -> Self {
-        shape.to_string()
+written_as_text!(Shape);
+
+named_enum! {
+    /// The non-linearity between layers.
+    pub enum Activation {
+        /// max(x, 0)
+        Relu = "relu",
+        /// tanh(x)
+        Tanh = "tanh",
     }
 }
 
-impl TryFrom<String> for Shape {
-    type Error = Error;
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
+named_enum! {
+    /// What follows each convolution of a residual network.
+    pub enum Normalisation {
+        /// Nothing: convolutions have a bias.
+        None = "none",
+        /// Layer normalisation over the channels of each position; convolutions have no bias.
+        Layer = "layer",
+        /// Filter response normalisation over the positions of each channel, with a learned threshold; convolutions have a bias.
+        Frn = "frn",
     }
 }
 
-/// The non-linearity between layers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Activation {
-    /// max(x, 0)
-    Relu,
-    /// tanh(x)
-    Tanh,
+named_enum! {
+    /// How a block that changes shape passes its input on.
+    pub enum Shortcut {
+        /// A strided 1x1 convolution, normalised like the others.
+        Projection = "projection",
+        /// Every second position, new channels zero behind the old ones ('option A' of He et al. 2016): no parameters.
+        Padded = "padded",
+    }
 }
 
-/// What follows each convolution of a residual network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Normalisation {
-    /// Nothing: convolutions have a bias.
-    None,
-    /// Layer normalisation over the channels of each position; convolutions have no bias.
-    Layer,
-    /// Filter response normalisation over the positions of each channel, with a learned threshold; convolutions have a bias.
-    Frn,
-}
-
-/// How a block that changes shape passes its input on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Shortcut {
-    /// A strided 1x1 convolution, normalised like the others.
-    Projection,
-    /// Every second position, new channels zero behind the old ones ('option A' of He et al. 2016): no parameters.
-    Padded,
-}
-
-/// How a 2x2 window becomes one value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pool {
-    /// The largest.
-    Max,
-    /// The mean.
-    Average,
+named_enum! {
+    /// How a 2x2 window becomes one value.
+    pub enum Pool {
+        /// The largest.
+        Max = "max",
+        /// The mean.
+        Average = "average",
+    }
 }
 
 /// The part a tensor plays, which fixes its initial value and later its prior.
@@ -150,6 +132,7 @@ pub type NodeIndex = usize;
 
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Op {
     /// The images.
     Input,
@@ -290,15 +273,13 @@ impl Arch {
 
     /// Multiplications and additions of one image's forward pass, in dense layers and convolutions.
     pub fn flops(&self) -> u64 {
-        self.nodes
-            .iter()
-            .map(|node| match node.op {
-                Op::Dense { weight, .. } | Op::Conv { weight, .. } => {
-                    let positions = (node.shape.height * node.shape.width) as u64;
-                    (2 * positions).saturating_mul(self.layout.tensors()[weight].range().len() as u64)
-                }
-                _ => 0,
-            })
-            .fold(0, u64::saturating_add)
+        let flops = self.nodes.iter().map(|node| match node.op {
+            Op::Dense { weight, .. } | Op::Conv { weight, .. } => {
+                let positions = (node.shape.height * node.shape.width) as u64;
+                (2 * positions).saturating_mul(self.layout.tensors()[weight].range().len() as u64)
+            }
+            _ => 0,
+        });
+        flops.fold(0, u64::saturating_add)
     }
 }

@@ -1,12 +1,17 @@
 //! The costs and the duals of columns, these exactly and, for scans, rounded to f32 with a bound on what that changes.
 
-use crate::kernels::assignment::Gains;
-use crate::kernels::assignment::SCALE;
-use crate::kernels::lanes::BLOCK;
+use onebasin_kernels::assignment::{Gains, SCALE};
+use onebasin_kernels::lanes::BLOCK;
 
-/// What rounding to f32 changes, with room for the rounding of sums: relatively, and next to zero.
+/// What rounding to f32 changes, with a margin for the rounding of sums: relatively, and next to zero.
 const RELATIVE: f64 = 1.0 / 8_388_608.0;
 const NEXT_TO_ZERO: f64 = 1e-44;
+
+/// Makes a buffer `len` times the value, whatever it was.
+pub(super) fn refill<T: Copy>(buffer: &mut Vec<T>, len: usize, value: T) {
+    buffer.clear();
+    buffer.resize(len, value);
+}
 
 /// The matrix, seen as one to minimise.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +48,7 @@ impl Duals {
     pub(super) fn set(&mut self, duals: impl Iterator<Item = f64>) {
         self.exact.clear();
         self.exact.extend(duals);
-        self.rounded.clear();
-        self.rounded.resize(self.exact.len().next_multiple_of(BLOCK), f32::NEG_INFINITY);
+        refill(&mut self.rounded, self.exact.len().next_multiple_of(BLOCK), f32::NEG_INFINITY);
         self.largest = 0.0;
         for column in 0..self.exact.len() {
             self.round(column);
@@ -77,8 +81,7 @@ impl Duals {
         ((gain - self.error(gain)) as f32).max(f32::MIN)
     }
 
-    /// A threshold below a gain, and a bound: reduced costs of columns below the threshold are not smaller than it, and
-    /// those of columns with the gain are not larger.
+    /// A threshold below a gain, and a bound between reduced costs of columns below it and of those with the gain.
     pub(super) fn bound_below(&self, gain: f32) -> (f32, f64) {
         let gain = f64::from(gain.max(f32::MIN));
         let error = self.error(gain);

@@ -6,44 +6,34 @@ mod duals;
 mod path;
 mod shortlist;
 
-use crate::error::Error;
-use crate::error::Result;
-use crate::kernels::Isa;
-use crate::kernels::assignment::ColumnMinima;
-use crate::kernels::assignment::LargestMagnitude;
-use duals::Costs;
-use duals::Duals;
-use path::Search;
-use path::State;
-use shortlist::NONE;
-use shortlist::Shortlists;
+use crate::error::{Error, Result};
+use duals::{Costs, Duals, refill};
+use onebasin_kernels::Isa;
+use onebasin_kernels::assignment::{ColumnMinima, LargestMagnitude};
+use path::{Search, State};
+use shortlist::{NONE, Shortlists};
 
-/// Rounds of augmenting row reduction.
 const REDUCTIONS: usize = 2;
 /// Steps of augmenting row reduction for each row, on average; costs that are nearly equal would need very many.
 const STEPS: usize = 16;
-/// Duals to start from that are so many times as far apart as the largest cost is large would drown the costs in their
-/// rounding. No solution has such.
+/// Duals that are so many times the largest cost apart would drown the costs in rounding. No solution has such.
 const SPREAD: f64 = 8.0;
 /// The most rows.
 const LARGEST: usize = 16_384;
 
-/// Whether the sum of the chosen costs is to be small or large.
+/// Whether the sum of the chosen costs is minimised or maximised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// Small.
+    /// The sum is minimised.
     Minimise,
-    /// Large.
+    /// The sum is maximised.
     Maximise,
 }
 
 impl Goal {
-    /// What makes costs of this goal costs to minimise.
+    /// The sign that turns costs of this goal into costs to minimise.
     fn sign(self) -> f32 {
-        match self {
-            Self::Minimise => 1.0,
-            Self::Maximise => -1.0,
-        }
+        if self == Self::Minimise { 1.0 } else { -1.0 }
     }
 }
 
@@ -52,14 +42,15 @@ impl Goal {
 /// To minimise, uᵢ + vⱼ ≤ cᵢⱼ for all rows i and columns j, so no assignment has a smaller value than Σu + Σv, which is
 /// the value of this one. To maximise, uᵢ + vⱼ ≥ cᵢⱼ.
 #[derive(Clone, Debug, PartialEq)]
+#[must_use]
 pub struct Assignment {
     /// Row i is given column `columns[i]`.
     pub columns: Vec<u32>,
     /// The sum of the chosen costs.
     pub value: f64,
-    /// u
+    /// The duals of rows, u.
     pub row_duals: Vec<f64>,
-    /// v
+    /// The duals of columns, v.
     pub column_duals: Vec<f64>,
 }
 
@@ -88,9 +79,8 @@ impl Assignment {
 }
 
 /// Solves assignments, with buffers that are kept from one to the next.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Assigner {
-    isa: Isa,
     duals: Duals,
     /// (column)
     row_of: Vec<u32>,
@@ -109,18 +99,9 @@ pub struct Assigner {
 impl Assigner {
     /// For an instruction set of this machine.
     pub fn new(isa: Isa) -> Self {
-        Self {
-            isa,
-            duals: Duals::default(),
-            row_of: Vec::new(),
-            column_of: Vec::new(),
-            free: Vec::new(),
-            later: Vec::new(),
-            minima: Vec::new(),
-            minima_rows: Vec::new(),
-            lists: Shortlists::new(isa),
-            search: Search::default(),
-        }
+        let mut assigner = Self::default();
+        assigner.lists.isa = isa;
+        assigner
     }
 
     /// The best assignment of columns to rows.
@@ -130,17 +111,11 @@ impl Assigner {
     pub fn solve(&mut self, goal: Goal, costs: &[f32], n: usize, start: Option<&[f64]>) -> Result<Assignment> {
         check_sizes(costs, n, start)?;
         let costs = Costs { values: costs, n, sign: goal.sign() };
-        self.row_of.clear();
-        self.row_of.resize(n, NONE);
-        self.column_of.clear();
-        self.column_of.resize(n, NONE);
+        refill(&mut self.row_of, n, NONE);
+        refill(&mut self.column_of, n, NONE);
         self.free.clear();
         self.lists.reset(n);
-        let warm = match start {
-            Some(start) => self.warm(costs, start)?,
-            None => false,
-        };
-        if !warm {
+        if !start.map_or(Ok(false), |start| self.warm(costs, start))? {
             self.cold(costs)?;
         }
         if n > 1 {
@@ -156,23 +131,21 @@ impl Assigner {
         Ok(self.assignment(costs))
     }
 
-    /// The duals of columns begin at their smallest costs, and a row with such a cost takes the column.
+    /// Starts with the smallest cost of each column as its dual; a row with such a cost takes the column.
     fn cold(&mut self, costs: Costs<'_>) -> Result<()> {
         let n = costs.n;
-        self.minima.clear();
-        self.minima.resize(n, f32::INFINITY);
+        refill(&mut self.minima, n, f32::INFINITY);
         self.minima_rows.resize(n, 0);
         for index in 0..n {
             let row = costs.row(index);
             self.check_row(row, index)?;
             let (minima, rows) = (&mut self.minima[..], &mut self.minima_rows[..]);
-            self.isa.run(ColumnMinima { row, sign: costs.sign, index: index as u32, minima, rows });
+            self.lists.isa.run(ColumnMinima { row, sign: costs.sign, index: index as u32, minima, rows });
         }
         self.duals.set(self.minima.iter().copied().map(f64::from));
         // How many columns have their smallest cost in a row.
         let counts = &mut self.later;
-        counts.clear();
-        counts.resize(n, 0);
+        refill(counts, n, 0);
         for column in (0..n).rev() {
             let row = self.minima_rows[column] as usize;
             counts[row] += 1;
@@ -185,7 +158,7 @@ impl Assigner {
         if n == 1 {
             return Ok(());
         }
-        // Where the row has no other choice to lose, its column becomes as dear as its second best is.
+        // Where a row has the smallest cost of one column only, the dual of its column falls until the second best is as good.
         for row in 0..n {
             if self.later[row] == 1 {
                 let column = self.column_of[row] as usize;
@@ -197,12 +170,12 @@ impl Assigner {
         Ok(())
     }
 
-    /// Begins at the given duals: every row takes its best column if no other has. False if the duals are useless.
+    /// Starts with the given duals: every row takes its best column if no other has. False if the duals are useless.
     fn warm(&mut self, costs: Costs<'_>, start: &[f64]) -> Result<bool> {
         let sign = f64::from(costs.sign);
         // Only differences matter, and small numbers are rounded least.
-        let dearest = start.iter().fold(f64::NEG_INFINITY, |dearest, dual| dearest.max(sign * dual));
-        self.duals.set(start.iter().map(|dual| sign * dual - dearest));
+        let highest = start.iter().fold(f64::NEG_INFINITY, |highest, dual| highest.max(sign * dual));
+        self.duals.set(start.iter().map(|dual| sign * dual - highest));
         let spread = self.duals.exact.iter().fold(0.0, |spread, dual| f64::max(spread, -dual));
         let mut largest = 0.0f32;
         for index in 0..costs.n {
@@ -227,19 +200,16 @@ impl Assigner {
 
     /// The largest magnitude in a row, which must be finite.
     fn check_row(&self, row: &[f32], index: usize) -> Result<f32> {
-        let largest = self.isa.run(LargestMagnitude { values: row });
+        let largest = self.lists.isa.run(LargestMagnitude { values: row });
         if largest.is_finite() {
             return Ok(largest);
         }
         let column = row.iter().position(|cost| !cost.is_finite()).expect("one of them is not finite");
-        Err(Error::NotFinite {
-            what: format!("the cost of row {index} and column {column}"),
-            value: row[column].to_string(),
-        })
+        let what = format!("the cost of row {index} and column {column}");
+        Err(Error::out_of_range(what, row[column], "finite"))
     }
 
-    /// Augmenting row reduction: a free row takes its best column, which becomes as dear as its second best is, and
-    /// whoever had it looks on.
+    /// A free row takes its best column, whose dual falls until the second is as good; the row that had it is free.
     fn reduce_rows(&mut self, costs: Costs<'_>) {
         let mut steps = STEPS * costs.n;
         for _ in 0..REDUCTIONS {
@@ -275,7 +245,6 @@ impl Assigner {
         }
     }
 
-    /// The result, once every row has a column.
     fn assignment(&self, costs: Costs<'_>) -> Assignment {
         let sign = f64::from(costs.sign);
         let chosen = || {
@@ -302,18 +271,11 @@ fn check_sizes(costs: &[f32], n: usize, start: Option<&[f64]>) -> Result<()> {
         let why = format!("{n} rows and columns");
         return Err(Error::Length { what: "the matrix of costs", got: costs.len(), expected: n * n, why });
     }
-    let Some(start) = start else {
-        return Ok(());
-    };
+    let Some(start) = start else { return Ok(()) };
     if start.len() != n {
         let why = "one for each column".to_owned();
         return Err(Error::Length { what: "the start of an assignment", got: start.len(), expected: n, why });
     }
-    match start.iter().position(|dual| !dual.is_finite()) {
-        Some(column) => {
-            let what = format!("the dual of column {column} to start from");
-            Err(Error::NotFinite { what, value: start[column].to_string() })
-        }
-        None => Ok(()),
-    }
+    let Some(column) = start.iter().position(|dual| !dual.is_finite()) else { return Ok(()) };
+    Err(Error::out_of_range(format!("the dual of column {column} to start from"), start[column], "finite"))
 }

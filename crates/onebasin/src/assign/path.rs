@@ -1,29 +1,25 @@
 //! Shortest augmenting paths: Dijkstra's search from a free row to a free column, along reduced costs.
 
-use super::duals::Costs;
-use super::duals::Duals;
-use super::shortlist::MANY;
-use super::shortlist::NONE;
-use super::shortlist::Shortlists;
-use crate::kernels::assignment::Relax;
+use super::duals::{Costs, Duals, refill};
+use super::shortlist::{MANY, NONE, Shortlists};
+use onebasin_kernels::assignment::Relax;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 /// A search gives its lists up once it has looked beyond them so often, and once more for each `SETTLED_PER_LOOK` columns
-/// that it has settled. Costs of low rank need it: there ways lead through columns that are nobody's best.
+/// that it has settled. Costs of low rank need it: there paths lead through columns that are the best of no row.
 const LOOKS: usize = 32;
 const SETTLED_PER_LOOK: usize = 3;
 
-/// What the search does at some distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Event {
     distance: f64,
-    what: What,
+    kind: EventKind,
 }
 
 /// At equal distances columns come first: they may make a look at the whole row needless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum EventKind {
     /// A column is reached, and with it the row that has it.
     Column(u32),
     /// Columns beyond the list of a row might be reached.
@@ -35,7 +31,7 @@ impl Eq for Event {}
 impl Ord for Event {
     /// The nearest is the largest, since a `BinaryHeap` yields that first.
     fn cmp(&self, other: &Self) -> Ordering {
-        other.distance.total_cmp(&self.distance).then_with(|| other.what.cmp(&self.what))
+        other.distance.total_cmp(&self.distance).then_with(|| other.kind.cmp(&self.kind))
     }
 }
 
@@ -45,7 +41,6 @@ impl PartialOrd for Event {
     }
 }
 
-/// The buffers of a search.
 #[derive(Debug, Default)]
 pub(super) struct Search {
     /// Infinite where not reached, negatively so where settled: (column)
@@ -77,8 +72,7 @@ pub(super) struct State<'a> {
 impl Search {
     pub(super) fn reset(&mut self, row_of: &[u32]) {
         let n = row_of.len();
-        self.distances.clear();
-        self.distances.resize(n, f64::INFINITY);
+        refill(&mut self.distances, n, f64::INFINITY);
         self.before.resize(n, NONE);
         self.offsets.resize(n, 0.0);
         self.free.clear();
@@ -99,11 +93,11 @@ impl Search {
                 self.search_rows(state, start);
                 break;
             }
-            match event.what {
-                What::Column(column) => {
+            match event.kind {
+                EventKind::Column(column) => {
                     let column = column as usize;
                     if event.distance != self.distances[column] {
-                        continue; // it was reached on a shorter way, or is settled
+                        continue; // it was reached by a shorter path, or is settled
                     }
                     self.distances[column] = f64::NEG_INFINITY;
                     self.settled.push((column as u32, event.distance));
@@ -111,7 +105,7 @@ impl Search {
                     let dual = state.costs.at(row, column) - state.duals.exact[column];
                     self.visit(state, row, event.distance - dual);
                 }
-                What::Beyond(row) => {
+                EventKind::Beyond(row) => {
                     looks += 1;
                     self.look_beyond(state, row as usize);
                 }
@@ -133,7 +127,7 @@ impl Search {
         }
         let distance = offset + state.lists.bound(row);
         if distance < self.end_distance {
-            self.events.push(Event { distance, what: What::Beyond(row as u32) });
+            self.events.push(Event { distance, kind: EventKind::Beyond(row as u32) });
         }
     }
 
@@ -152,11 +146,11 @@ impl Search {
             self.end = column as u32;
             self.end_distance = distance;
         } else {
-            self.events.push(Event { distance, what: What::Column(column as u32) });
+            self.events.push(Event { distance, kind: EventKind::Column(column as u32) });
         }
     }
 
-    /// Makes the list of a row anew or, if that leads no further, reaches all its columns.
+    /// Rebuilds the list of a row or, if that leads no further, reaches all its columns.
     fn look_beyond(&mut self, state: &mut State<'_>, row: usize) {
         let bound = state.lists.bound(row);
         let offset = self.offsets[row];
@@ -211,10 +205,10 @@ impl Search {
         let (costs, duals, offset) = (state.costs, &state.duals.exact[..], self.offsets[row]);
         let (distances, before) = (&mut self.distances[..], &mut self.before[..]);
         let (row, index) = (costs.row(row), row as u32);
-        state.lists.isa().run(Relax { row, sign: costs.sign, index, duals, offset, distances, before })
+        state.lists.isa.run(Relax { row, sign: costs.sign, index, duals, offset, distances, before })
     }
 
-    /// Lowers the duals of settled columns and turns the path round.
+    /// Lowers the duals of settled columns and flips the assignments along the path.
     fn finish(&mut self, state: &mut State<'_>, start: usize) {
         assert!(self.end_distance < f64::INFINITY, "a free row reaches every column");
         for (column, distance) in self.settled.drain(..) {
@@ -232,8 +226,6 @@ impl Search {
             column = next;
         }
         self.events.clear();
-        for column in self.reached.drain(..) {
-            self.distances[column as usize] = f64::INFINITY;
-        }
+        self.reached.drain(..).for_each(|column| self.distances[column as usize] = f64::INFINITY);
     }
 }

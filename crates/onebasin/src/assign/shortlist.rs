@@ -1,14 +1,12 @@
 //! For every row a few columns of small reduced cost, which stand for the whole row as long as that is exact.
 //!
-//! While an assignment is sought, the duals of columns only fall, so reduced costs only rise. Those of a row's columns
+//! While an assignment problem is solved, the duals of columns only fall, so reduced costs only rise. Those of a row's columns
 //! beyond its list therefore stay above the bound that they had when the list was made: whatever is found below the
 //! bound in the list is the smallest of the row, without a look at the row.
 
-use super::duals::Costs;
-use super::duals::Duals;
-use crate::kernels::Isa;
-use crate::kernels::assignment::AtLeast;
-use crate::kernels::assignment::Threshold;
+use super::duals::{Costs, Duals, refill};
+use onebasin_kernels::Isa;
+use onebasin_kernels::assignment::{AtLeast, Threshold};
 
 /// The most columns in a list.
 const LENGTH: usize = 32;
@@ -29,7 +27,6 @@ pub(super) struct TwoSmallest {
     pub second: f64,
 }
 
-/// One column of a list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Candidate {
     /// Negated to maximise.
@@ -37,10 +34,9 @@ pub(super) struct Candidate {
     pub column: u32,
 }
 
-/// The lists of all rows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Shortlists {
-    isa: Isa,
+    pub isa: Isa,
     /// (row, `LENGTH`)
     candidates: Vec<Candidate>,
     /// How many there are of each row.
@@ -53,28 +49,11 @@ pub(super) struct Shortlists {
 }
 
 impl Shortlists {
-    pub(super) fn new(isa: Isa) -> Self {
-        Self {
-            isa,
-            candidates: Vec::new(),
-            lengths: Vec::new(),
-            bounds: Vec::new(),
-            found: Vec::new(),
-            ranked: Vec::new(),
-        }
-    }
-
-    pub(super) fn isa(&self) -> Isa {
-        self.isa
-    }
-
     /// Forgets all lists.
     pub(super) fn reset(&mut self, n: usize) {
         self.candidates.resize(n * LENGTH, Candidate::default());
-        self.lengths.clear();
-        self.lengths.resize(n, 0);
-        self.bounds.clear();
-        self.bounds.resize(n, f64::NEG_INFINITY);
+        refill(&mut self.lengths, n, 0);
+        refill(&mut self.bounds, n, f64::NEG_INFINITY);
     }
 
     pub(super) fn list(&self, row: usize) -> &[Candidate] {
@@ -85,7 +64,7 @@ impl Shortlists {
         self.bounds[row]
     }
 
-    /// Makes the list of a row anew.
+    /// Rebuilds the list of a row.
     pub(super) fn make(&mut self, costs: Costs<'_>, row: usize, duals: &Duals, groups: usize) {
         let gains = duals.gains(costs, row);
         let threshold = self.isa.run(Threshold { gains, groups });

@@ -1,12 +1,11 @@
 //! Which images make up each batch: shuffled epochs one behind the other, cut into batches of one size.
 
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rng::Stream;
 
 /// An endless, deterministic sequence of batches of one size.
 ///
-/// The images of each epoch are shuffled anew, the epochs laid one behind the other and the whole cut into batches: a batch
+/// The images of each epoch are shuffled again, the epochs laid one behind the other and the whole cut into batches: a batch
 /// may span two epochs (or more, if it is larger than one), and every image is seen equally often.
 #[derive(Clone, Debug)]
 pub struct Batches {
@@ -24,9 +23,7 @@ impl Batches {
     /// Batches of `size` of the images 0 to `count` - 1, in an order that depends on nothing but these arguments.
     pub fn new(count: usize, size: usize, seed: u64) -> Result<Self> {
         for (what, value) in [("the number of images", count), ("the batch size", size)] {
-            if value == 0 {
-                return Err(Error::Zero { what: what.to_owned() });
-            }
+            Error::unless_zero(what, value)?;
         }
         if u32::try_from(count).is_err() {
             return Err(Error::TooLarge { what: "the data set".to_owned(), size: count });
@@ -54,11 +51,10 @@ impl Batches {
         &self.batch
     }
 
-    /// Makes `order` that of an epoch.
     fn shuffle(&mut self, epoch: u64) {
         if self.epoch != Some(epoch) {
             self.epoch = Some(epoch);
-            Stream::new(self.seed, "batches", epoch).shuffle(&mut self.order);
+            Stream::new(self.seed, "batches", epoch).fill_permutation(&mut self.order);
         }
     }
 }

@@ -1,12 +1,8 @@
 //! All data sets there are: what they hold, which files they are made of, and where those can be had.
 
 use super::Split;
-use super::digits;
-use super::synthetic;
 use crate::arch::Shape;
-use crate::error::Error;
-use crate::error::List;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A data set that can be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,191 +115,115 @@ pub fn entries() -> &'static [Entry] {
 
 /// The data set of this name; if there is none, the error lists those there are.
 pub fn find(name: &str) -> Result<&'static Entry> {
-    let names = || List(ENTRIES.iter().map(|entry| entry.name.to_owned()).collect());
     let found = ENTRIES.iter().find(|entry| entry.name == name);
-    found.ok_or_else(|| Error::NoDataset { name: name.to_owned(), known: names() })
+    found.ok_or_else(|| Error::unknown("data set", name, ENTRIES.iter().map(|entry| entry.name)))
 }
 
-const GREY: Shape = Shape { height: 28, width: 28, channels: 1 };
-const COLOUR: Shape = Shape { height: 32, width: 32, channels: 3 };
-
 static ENTRIES: [Entry; 6] = [
-    Entry {
-        name: "digits",
-        description: "small handwritten digits",
-        shape: digits::SHAPE,
-        classes: digits::CLASSES,
-        train: digits::TRAIN,
-        test: digits::TEST,
-        source: Source::BuiltIn,
-    },
-    Entry {
-        name: "synthetic",
-        description: "noisy patterns, for tests",
-        shape: synthetic::SHAPE,
-        classes: synthetic::CLASSES,
-        train: synthetic::TRAIN,
-        test: synthetic::TEST,
-        source: Source::BuiltIn,
-    },
+    entry("digits", "small handwritten digits", [8, 8, 1], 10, [1437, 360], Source::BuiltIn),
+    entry("synthetic", "noisy patterns, for tests", [6, 6, 1], 4, [400, 100], Source::BuiltIn),
     // LeCun, Cortes and Burges 1998.
-    Entry {
-        name: "mnist",
-        description: "handwritten digits",
-        shape: GREY,
-        classes: 10,
-        train: 60_000,
-        test: 10_000,
-        source: Source::Files(Files {
-            folder: "mnist",
-            format: Format::Idx,
-            files: &MNIST,
-            mirrors: &[
-                "https://ossci-datasets.s3.amazonaws.com/mnist/",
-                "https://storage.googleapis.com/cvdf-datasets/mnist/",
-            ],
-            archive: None,
-        }),
-    },
+    entry("mnist", "handwritten digits", [28, 28, 1], 10, [60_000, 10_000], MNIST),
     // Xiao, Rasul and Vollgraf 2017.
-    Entry {
-        name: "fashion-mnist",
-        description: "articles of clothing",
-        shape: GREY,
-        classes: 10,
-        train: 60_000,
-        test: 10_000,
-        source: Source::Files(Files {
-            folder: "fashion-mnist",
-            format: Format::Idx,
-            files: &FASHION_MNIST,
-            mirrors: &[
-                "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-                "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
-            ],
-            archive: None,
-        }),
-    },
+    entry("fashion-mnist", "articles of clothing", [28, 28, 1], 10, [60_000, 10_000], FASHION_MNIST),
     // Krizhevsky 2009, as the next.
-    Entry {
-        name: "cifar10",
-        description: "animals and vehicles",
-        shape: COLOUR,
-        classes: 10,
-        train: 50_000,
-        test: 10_000,
-        source: Source::Files(Files {
-            folder: "cifar10/cifar-10-batches-bin",
-            format: Format::Cifar10,
-            files: &CIFAR10,
-            mirrors: &["https://www.cs.toronto.edu/~kriz/"],
-            archive: Some(Archive {
-                name: "cifar-10-binary.tar.gz",
-                bytes: 170_052_171,
-                folder: "cifar-10-batches-bin",
-            }),
-        }),
-    },
-    Entry {
-        name: "cifar100",
-        description: "animals, plants and things",
-        shape: COLOUR,
-        classes: 100,
-        train: 50_000,
-        test: 10_000,
-        source: Source::Files(Files {
-            folder: "cifar100/cifar-100-binary",
-            format: Format::Cifar100,
-            files: &CIFAR100,
-            mirrors: &["https://www.cs.toronto.edu/~kriz/"],
-            archive: Some(Archive { name: "cifar-100-binary.tar.gz", bytes: 168_513_733, folder: "cifar-100-binary" }),
-        }),
-    },
+    entry("cifar10", "animals and vehicles", [32, 32, 3], 10, [50_000, 10_000], CIFAR10),
+    entry("cifar100", "animals, plants and things", [32, 32, 3], 100, [50_000, 10_000], CIFAR100),
 ];
 
-/// A file that is published compressed.
-const fn packed(name: &'static str, split: Split, digest: Digest, unpacked: Digest) -> File {
-    File { name, split, digest, unpacked: Some(unpacked) }
+const fn entry(
+    name: &'static str,
+    description: &'static str,
+    [height, width, channels]: [usize; 3],
+    classes: usize,
+    [train, test]: [usize; 2],
+    source: Source,
+) -> Entry {
+    Entry { name, description, shape: Shape { height, width, channels }, classes, train, test, source }
+}
+
+/// Compressed files with the names of MNIST; each has its own digest and that of what it contains.
+const fn idx(digests: [Digest; 8]) -> [File; 4] {
+    const fn packed(name: &'static str, split: Split, digest: Digest, unpacked: Digest) -> File {
+        File { name, split, digest, unpacked: Some(unpacked) }
+    }
+    [
+        packed("train-images-idx3-ubyte.gz", Split::Train, digests[0], digests[1]),
+        packed("train-labels-idx1-ubyte.gz", Split::Train, digests[2], digests[3]),
+        packed("t10k-images-idx3-ubyte.gz", Split::Test, digests[4], digests[5]),
+        packed("t10k-labels-idx1-ubyte.gz", Split::Test, digests[6], digests[7]),
+    ]
 }
 
 /// A file that is read as it is.
 const fn plain(name: &'static str, split: Split, bytes: u64, sha256: &'static str) -> File {
-    File { name, split, digest: digest(bytes, sha256), unpacked: None }
+    File { name, split, digest: Digest { bytes, sha256 }, unpacked: None }
 }
 
-const fn digest(bytes: u64, sha256: &'static str) -> Digest {
-    Digest { bytes, sha256 }
-}
+const MNIST: Source = Source::Files(Files {
+    folder: "mnist",
+    format: Format::Idx,
+    mirrors: &["https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/"],
+    archive: None,
+    files: &idx([
+        Digest { bytes: 9_912_422, sha256: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609" },
+        Digest { bytes: 47_040_016, sha256: "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db" },
+        Digest { bytes: 28_881, sha256: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c" },
+        Digest { bytes: 60_008, sha256: "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5" },
+        Digest { bytes: 1_648_877, sha256: "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6" },
+        Digest { bytes: 7_840_016, sha256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7" },
+        Digest { bytes: 4_542, sha256: "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6" },
+        Digest { bytes: 10_008, sha256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2" },
+    ]),
+});
 
-static MNIST: [File; 4] = [
-    packed(
-        "train-images-idx3-ubyte.gz",
-        Split::Train,
-        digest(9_912_422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
-        digest(47_040_016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
-    ),
-    packed(
-        "train-labels-idx1-ubyte.gz",
-        Split::Train,
-        digest(28_881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
-        digest(60_008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
-    ),
-    packed(
-        "t10k-images-idx3-ubyte.gz",
-        Split::Test,
-        digest(1_648_877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
-        digest(7_840_016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
-    ),
-    packed(
-        "t10k-labels-idx1-ubyte.gz",
-        Split::Test,
-        digest(4_542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
-        digest(10_008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
-    ),
-];
-
-static FASHION_MNIST: [File; 4] = [
-    packed(
-        "train-images-idx3-ubyte.gz",
-        Split::Train,
-        digest(26_421_880, "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"),
-        digest(47_040_016, "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"),
-    ),
-    packed(
-        "train-labels-idx1-ubyte.gz",
-        Split::Train,
-        digest(29_515, "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"),
-        digest(60_008, "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"),
-    ),
-    packed(
-        "t10k-images-idx3-ubyte.gz",
-        Split::Test,
-        digest(4_422_102, "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"),
-        digest(7_840_016, "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"),
-    ),
-    packed(
-        "t10k-labels-idx1-ubyte.gz",
-        Split::Test,
-        digest(5_148, "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"),
-        digest(10_008, "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"),
-    ),
-];
+const FASHION_MNIST: Source = Source::Files(Files {
+    folder: "fashion-mnist",
+    format: Format::Idx,
+    mirrors: &[
+        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+        "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
+    ],
+    archive: None,
+    files: &idx([
+        Digest { bytes: 26_421_880, sha256: "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84" },
+        Digest { bytes: 47_040_016, sha256: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888" },
+        Digest { bytes: 29_515, sha256: "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845" },
+        Digest { bytes: 60_008, sha256: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9" },
+        Digest { bytes: 4_422_102, sha256: "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073" },
+        Digest { bytes: 7_840_016, sha256: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b" },
+        Digest { bytes: 5_148, sha256: "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5" },
+        Digest { bytes: 10_008, sha256: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34" },
+    ]),
+});
 
 #[rustfmt::skip]
-static CIFAR10: [File; 6] = [
-    plain("data_batch_1.bin", Split::Train, 30_730_000, "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"),
-    plain("data_batch_2.bin", Split::Train, 30_730_000, "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"),
-    plain("data_batch_3.bin", Split::Train, 30_730_000, "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67"),
-    plain("data_batch_4.bin", Split::Train, 30_730_000, "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"),
-    plain("data_batch_5.bin", Split::Train, 30_730_000, "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"),
-    plain("test_batch.bin", Split::Test, 30_730_000, "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"),
-];
+const CIFAR10: Source = Source::Files(Files {
+    folder: "cifar10/cifar-10-batches-bin",
+    format: Format::Cifar10,
+    mirrors: &["https://www.cs.toronto.edu/~kriz/"],
+    archive: Some(Archive { name: "cifar-10-binary.tar.gz", bytes: 170_052_171, folder: "cifar-10-batches-bin" }),
+    files: &[
+        plain("data_batch_1.bin", Split::Train, 30_730_000, "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"),
+        plain("data_batch_2.bin", Split::Train, 30_730_000, "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"),
+        plain("data_batch_3.bin", Split::Train, 30_730_000, "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67"),
+        plain("data_batch_4.bin", Split::Train, 30_730_000, "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"),
+        plain("data_batch_5.bin", Split::Train, 30_730_000, "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"),
+        plain("test_batch.bin", Split::Test, 30_730_000, "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"),
+    ],
+});
 
 #[rustfmt::skip]
-static CIFAR100: [File; 2] = [
-    plain("train.bin", Split::Train, 153_700_000, "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"),
-    plain("test.bin", Split::Test, 30_740_000, "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"),
-];
+const CIFAR100: Source = Source::Files(Files {
+    folder: "cifar100/cifar-100-binary",
+    format: Format::Cifar100,
+    mirrors: &["https://www.cs.toronto.edu/~kriz/"],
+    archive: Some(Archive { name: "cifar-100-binary.tar.gz", bytes: 168_513_733, folder: "cifar-100-binary" }),
+    files: &[
+        plain("train.bin", Split::Train, 153_700_000, "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"),
+        plain("test.bin", Split::Test, 30_740_000, "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"),
+    ],
+});
 
 #[cfg(test)]
 mod tests {

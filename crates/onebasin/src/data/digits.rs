@@ -8,14 +8,9 @@
 //! from the first on is for testing. That makes 1,437 and 360, with a fifth of each class (to within one image) in the latter.
 //! Both parts then keep the order of the file, in which the classes are well mixed.
 
-use super::Dataset;
-use super::Split;
-use crate::arch::Shape;
+use super::catalogue::Entry;
+use super::{Dataset, Split};
 
-pub(super) const SHAPE: Shape = Shape { height: 8, width: 8, channels: 1 };
-pub(super) const CLASSES: usize = 10;
-pub(super) const TRAIN: usize = 1437;
-pub(super) const TEST: usize = 360;
 /// Each pixel counts the set pixels in a 4x4 block of a scan, so it goes up to 16.
 const FULL_SCALE: u8 = 16;
 
@@ -23,8 +18,8 @@ const FULL_SCALE: u8 = 16;
 static RECORDS: &[u8] = include_bytes!("digits.bin");
 
 /// The images of one part, in the order of the file.
-pub(super) fn load(split: Split) -> Dataset {
-    let records = RECORDS.chunks_exact(1 + SHAPE.len());
+pub(super) fn load(entry: &Entry, split: Split) -> Dataset {
+    let records = RECORDS.chunks_exact(1 + entry.shape.len());
     let labels: Vec<u32> = records.clone().map(|record| record[0].into()).collect();
     let pixels = records.flat_map(|record| &record[1..]).copied().collect();
     let mut by_class: Vec<u32> = (0..labels.len() as u32).collect();
@@ -32,13 +27,18 @@ pub(super) fn load(split: Split) -> Dataset {
     let part = by_class.iter().enumerate().filter(|(place, _)| (place % 5 == 0) == (split == Split::Test));
     let mut part: Vec<u32> = part.map(|(_, &index)| index).collect();
     part.sort_unstable();
-    let all = Dataset::new("digits", SHAPE, CLASSES, FULL_SCALE, pixels, labels);
+    let all = Dataset::new(entry.name, entry.shape, entry.classes, FULL_SCALE, pixels, labels);
     all.expect("the embedded file is whole").select(&part)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::catalogue;
+
+    fn load(split: Split) -> Dataset {
+        super::load(catalogue::find("digits").unwrap(), split)
+    }
 
     #[test]
     fn the_two_parts_have_the_stated_sizes_and_are_balanced() {

@@ -1,27 +1,26 @@
 //! Pixels become the numbers that a network reads: a scale and a shift for each channel.
 
 use super::Dataset;
-use crate::arch::Arch;
-use crate::arch::Shape;
-use crate::error::Error;
-use crate::error::Result;
-use crate::kernels::Isa;
-use crate::kernels::pixels::ScaleAndShift;
-use serde::Deserialize;
-use serde::Serialize;
+use crate::arch::{Arch, Shape};
+use crate::error::{Error, Result};
+use onebasin_kernels::Isa;
+use onebasin_kernels::elementwise::ScaleAndShift;
+use serde::{Deserialize, Serialize};
 
-/// How pixels are scaled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scaling {
-    /// From 0 to 1: pixel / full scale.
-    Unit,
-    /// Mean 0 and standard deviation 1 for each channel of the training set: (pixel / full scale - mean) / std.
-    Standard,
+named_enum! {
+    /// How pixels are scaled.
+    #[derive(Default)]
+    pub enum Scaling {
+        /// From 0 to 1: pixel / full scale.
+        #[default]
+        Unit = "unit",
+        /// Mean 0 and standard deviation 1 for each channel of the training set: (pixel / full scale - mean) / std.
+        Standard = "standard",
+    }
 }
 
 /// What was done to the pixels: value = pixel · scale\[channel\] + shift\[channel\].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Standardisation {
     /// Which kind.
@@ -80,10 +79,8 @@ impl Examples {
     pub fn new(dataset: Dataset, standardisation: Standardisation) -> Result<Self> {
         let Shape { width, channels, .. } = dataset.shape();
         for (what, values) in [("scale", &standardisation.scale), ("shift", &standardisation.shift)] {
-            if values.len() != channels {
-                let why = format!("one for each channel of `{}`", dataset.name());
-                return Err(Error::Length { what, got: values.len(), expected: channels, why });
-            }
+            let why = format_args!("one for each channel of `{}`", dataset.name());
+            Error::unless_length(what, values.len(), channels, why)?;
         }
         let (row_scale, row_shift) = (standardisation.scale.repeat(width), standardisation.shift.repeat(width));
         Ok(Self { dataset, standardisation, row_scale, row_shift, isa: Isa::detect() })
@@ -91,11 +88,16 @@ impl Examples {
 
     /// Says whether a network can read these images and name their classes.
     pub fn check_fits(&self, arch: &Arch) -> Result<()> {
-        if arch.input() == self.shape() && arch.classes() == self.classes() {
+        self.check_shape(arch.input(), arch.classes())
+    }
+
+    /// Says whether a model of this input and so many outputs can read these images and name their classes.
+    pub fn check_shape(&self, input: Shape, classes: usize) -> Result<()> {
+        if input == self.shape() && classes == self.classes() {
             return Ok(());
         }
         Err(Error::WrongNetwork {
-            network: format!("images of {} in {} classes", arch.input(), arch.classes()),
+            network: format!("images of {input} in {classes} classes"),
             dataset: self.dataset.name().to_owned(),
             data: format!("images of {} in {} classes", self.shape(), self.classes()),
         })

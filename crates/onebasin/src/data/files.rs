@@ -1,121 +1,191 @@
 //! Reads the files of a data set into memory, never more of them than a whole data set can have.
 
-use super::Dataset;
-use super::Split;
-use super::catalogue::Entry;
-use super::catalogue::Files;
-use super::catalogue::Format;
-use super::cifar;
-use super::idx;
-use crate::error::Error;
-use crate::error::Result;
+use super::catalogue::{Entry, Files, Format};
+use super::{Dataset, Split};
+use crate::arch::Shape;
+use crate::error::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use std::fmt::Display;
-use std::fs;
-use std::io;
 use std::io::Read;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-/// Which file bytes come from, for what has to be said about them.
-#[derive(Clone, Debug)]
-pub(super) struct Origin<'a> {
-    pub(super) file: PathBuf,
-    pub(super) dataset: &'a str,
-}
+/// First word of an IDX file of unsigned bytes with three axes: (image, row, column).
+const IDX_IMAGES: u32 = 0x0000_0803;
+/// First word of an IDX file of unsigned bytes with one axis: (image).
+const IDX_LABELS: u32 = 0x0000_0801;
+/// Classes of the coarse labels of CIFAR-100.
+const COARSE: usize = 20;
 
-impl Origin<'_> {
-    /// A field of the file is not what it should be.
-    pub(super) fn bad(&self, field: String, got: impl Display, expected: impl Display) -> Error {
-        Error::BadFile {
-            file: self.file.display().to_string(),
-            field,
-            got: got.to_string(),
-            expected: expected.to_string(),
-            dataset: self.dataset.to_owned(),
-        }
-    }
-
-    /// The file is too short or too long.
-    pub(super) fn bad_len(&self, got: usize, expected: String) -> Error {
-        self.bad("its length".to_owned(), format!("{got} bytes"), expected)
-    }
-
-    /// A label is not one of `classes`.
-    pub(super) fn bad_label(&self, name: &str, index: usize, label: u8, classes: usize) -> Error {
-        self.bad(format!("the {name} of image {index}"), label, format!("at most {}", classes - 1))
-    }
-}
-
-/// Reads one part of a data set from the data directory.
 pub(super) fn load(entry: &Entry, files: &Files, split: Split, dir: &Path) -> Result<Dataset> {
     let Entry { name, shape, classes, .. } = *entry;
     let count = entry.images(split);
-    let of_split: Vec<PathBuf> = files
-        .files
-        .iter()
-        .filter(|file| file.split == split)
-        .map(|file| dir.join(files.folder).join(file.name))
-        .collect();
+    let of_split = files.files.iter().filter(|file| file.split == split);
+    let of_split: Vec<PathBuf> = of_split.map(|file| dir.join(files.folder).join(file.name)).collect();
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     match files.format {
         Format::Idx => {
-            let [images_file, labels_file] = &of_split[..] else { unreachable!("the catalogue lists two files") };
-            let (bytes, images_origin) = read(images_file, name, idx::file_len(count, Some(shape)))?;
-            let images = idx::images(&bytes, &images_origin, shape)?;
-            let (bytes, origin) = read(labels_file, name, idx::file_len(count, None))?;
-            let found = idx::labels(&bytes, &origin, classes)?;
+            let [images_path, labels_path] = &of_split[..] else { unreachable!("the catalogue lists two files") };
+            let images_file = Contents::read(images_path, entry, idx_len(count, Some(shape)))?;
+            let images = images_file.idx_images()?;
+            let labels_file = Contents::read(labels_path, entry, idx_len(count, None))?;
+            let found = labels_file.idx_labels()?;
             let images_count = images.len() / shape.len();
             if found.len() != images_count {
-                let expected = format!("{images_count}, as there are images in {}", images_origin.file.display());
-                return Err(origin.bad("its number of labels".to_owned(), found.len(), expected));
+                let expected = format!("{images_count}, as there are images in {}", images_file.path.display());
+                return Err(labels_file.bad("its number of labels", found.len(), expected));
             }
             pixels.extend_from_slice(images);
             labels.extend(found.iter().map(|label| u32::from(*label)));
         }
         Format::Cifar10 | Format::Cifar100 => {
-            let limit = count / of_split.len() * cifar::record_len(files.format, shape);
-            for file in &of_split {
-                let (bytes, origin) = read(file, name, limit)?;
-                cifar::append(&bytes, &origin, files.format, shape, classes, &mut pixels, &mut labels)?;
+            let names: &[&str] =
+                if files.format == Format::Cifar10 { &["label"] } else { &["coarse label", "fine label"] };
+            let limit = count / of_split.len() * (names.len() + shape.len());
+            for path in &of_split {
+                Contents::read(path, entry, limit)?.append_cifar(names, &mut pixels, &mut labels)?;
             }
         }
     }
     Dataset::new(name, shape, classes, u8::MAX, pixels, labels)
 }
 
-/// The contents of `path` or, if there is no such file and its name ends in `.gz`, of the one without that ending.
-///
-/// No more than `limit` bytes are read, or unpacked, so neither a header nor a compressed file can ask for more memory.
-fn read<'a>(path: &Path, dataset: &'a str, limit: usize) -> Result<(Vec<u8>, Origin<'a>)> {
-    let is_packed = |path: &Path| path.extension().is_some_and(|extension| extension == "gz");
-    let unpacked = is_packed(path).then(|| path.with_extension(""));
-    let file = std::iter::once(path.to_owned()).chain(unpacked).find(|path| path.exists());
-    let Some(file) = file else {
-        return Err(Error::NoFile { file: path.display().to_string(), dataset: dataset.to_owned() });
-    };
-    let origin = Origin { file, dataset };
-    let mut bytes = Vec::new();
-    let mut read_from = |reader: &mut dyn Read| reader.take(limit as u64 + 1).read_to_end(&mut bytes);
-    let result = fs::File::open(&origin.file).and_then(|mut file| {
-        if is_packed(&origin.file) {
-            read_from(&mut MultiGzDecoder::new(io::BufReader::new(file)))
-        } else {
-            read_from(&mut file)
+/// The length of an IDX file of so many images, or of their labels if there is no shape; saturated.
+fn idx_len(count: usize, shape: Option<Shape>) -> usize {
+    let (header, image) = shape.map_or((8, 1), |shape| (16, shape.len()));
+    count.saturating_mul(image).saturating_add(header)
+}
+
+struct Contents<'a> {
+    path: PathBuf,
+    entry: &'a Entry,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Contents<'a> {
+    /// Reads `path` or, if there is no such file and its name ends in `.gz`, the one without that ending.
+    ///
+    /// No more than `limit` bytes are read, or unpacked, so neither a header nor a compressed file can ask for more memory.
+    fn read(path: &Path, entry: &'a Entry, limit: usize) -> Result<Self> {
+        let is_packed = |path: &Path| path.extension().is_some_and(|extension| extension == "gz");
+        let unpacked = is_packed(path).then(|| path.with_extension(""));
+        let Some(path) = [Some(path.to_owned()), unpacked].into_iter().flatten().find(|path| path.exists()) else {
+            return Err(Error::NoFile { path: path.to_owned(), dataset: entry.name.to_owned() });
+        };
+        let mut bytes = Vec::new();
+        let mut read_from = |reader: &mut dyn Read| reader.take(limit as u64 + 1).read_to_end(&mut bytes);
+        let read = fs::File::open(&path).and_then(|mut file| {
+            if is_packed(&path) {
+                read_from(&mut MultiGzDecoder::new(io::BufReader::new(file)))
+            } else {
+                read_from(&mut file)
+            }
+        });
+        let contents = Self { path, entry, bytes };
+        match read {
+            Ok(_) if contents.bytes.len() > limit => {
+                Err(contents.bad("its length", format!("more than {limit} bytes"), format!("at most {limit} bytes")))
+            }
+            Ok(_) => Ok(contents),
+            // How the decoder says that the file is cut off or is not what gzip writes.
+            Err(error) if is_packed(&contents.path) && error.raw_os_error().is_none() => {
+                let got = format!("damaged after {} unpacked bytes ({error})", contents.bytes.len());
+                Err(contents.bad("its gzip stream", got, "whole"))
+            }
+            Err(error) => Err(Error::file(&contents.path, error)),
         }
-    });
-    match result {
-        Ok(_) if bytes.len() > limit => Err(origin.bad(
-            "its length".to_owned(),
-            format!("more than {limit} bytes"),
-            format!("at most {limit} bytes"),
-        )),
-        Ok(_) => Ok((bytes, origin)),
-        // How the decoder says that the file is cut off or is not what gzip writes.
-        Err(error) if is_packed(&origin.file) && error.raw_os_error().is_none() => {
-            let got = format!("damaged after {} unpacked bytes ({error})", bytes.len());
-            Err(origin.bad("its gzip stream".to_owned(), got, "whole"))
+    }
+
+    /// A field of the file is not what it should be.
+    fn bad(&self, field: &str, got: impl Display, expected: impl Display) -> Error {
+        let dataset = self.entry.name;
+        let reason = format!("{field} is {got}, but should be {expected}; `onebasin data get {dataset}` replaces it");
+        Error::File { path: self.path.clone(), reason }
+    }
+
+    fn bad_len(&self, expected: String) -> Error {
+        self.bad("its length", format!("{} bytes", self.bytes.len()), expected)
+    }
+
+    fn check_label(&self, name: &str, index: usize, label: u8, classes: usize) -> Result<()> {
+        if usize::from(label) < classes {
+            return Ok(());
         }
-        Err(error) => Err(Error::CannotRead { file: origin.file.display().to_string(), reason: error.to_string() }),
+        Err(self.bad(&format!("the {name} of image {index}"), label, format!("at most {}", classes - 1)))
+    }
+
+    /// The pixels of an IDX file of images, (image, row, column).
+    fn idx_images(&self) -> Result<&[u8]> {
+        let shape = self.entry.shape;
+        let [count, height, width] = self.idx_header(IDX_IMAGES, "images")?;
+        for (field, got, expected) in [("the height", height, shape.height), ("the width", width, shape.width)] {
+            if got != expected {
+                return Err(self.bad(&format!("{field} of its images"), got, expected));
+            }
+        }
+        self.idx_body(count, "images", Some(shape))
+    }
+
+    /// The labels of an IDX file of labels, (image).
+    fn idx_labels(&self) -> Result<&[u8]> {
+        let [count] = self.idx_header(IDX_LABELS, "labels")?;
+        let labels = self.idx_body(count, "labels", None)?;
+        let mut all = labels.iter().enumerate();
+        all.try_for_each(|(index, &label)| self.check_label("label", index, label, self.entry.classes))?;
+        Ok(labels)
+    }
+
+    /// The sizes of all axes: an IDX file begins with a magic number and these, big-endian.
+    fn idx_header<const AXES: usize>(&self, magic: u32, what: &str) -> Result<[usize; AXES]> {
+        let (words, _) = self.bytes.as_chunks::<4>();
+        let word = |index: usize| words.get(index).map(|word| u32::from_be_bytes(*word));
+        if let Some(found) = word(0).filter(|found| *found != magic) {
+            let expected = format!("{magic:#010x} (a file of {what})");
+            return Err(self.bad("its magic number", format!("{found:#010x}"), expected));
+        }
+        let mut sizes = [0; AXES];
+        for (axis, size) in sizes.iter_mut().enumerate() {
+            let whole = || self.bad_len(format!("at least {} bytes, to hold a header", 4 * (AXES + 1)));
+            *size = word(axis + 1).ok_or_else(whole)? as usize;
+        }
+        Ok(sizes)
+    }
+
+    /// What follows the header of an IDX file, if it is as long as the header says.
+    fn idx_body(&self, count: usize, what: &str, shape: Option<Shape>) -> Result<&[u8]> {
+        if count == 0 {
+            return Err(self.bad(&format!("its number of {what}"), 0, "at least 1"));
+        }
+        let expected = idx_len(count, shape);
+        if self.bytes.len() != expected {
+            return Err(self.bad_len(format!("{expected} bytes, as its header counts {count} {what}")));
+        }
+        Ok(&self.bytes[idx_len(0, shape)..])
+    }
+
+    /// Appends the images of a file of CIFAR to `pixels` (image, row, column, channel), and their labels to `labels` (image).
+    ///
+    /// A record of the file is a byte for each of `names`, of which the last is the label, and an image that is stored
+    /// channel after channel.
+    fn append_cifar(&self, names: &[&str], pixels: &mut Vec<u8>, labels: &mut Vec<u32>) -> Result<()> {
+        let Entry { shape, classes, .. } = *self.entry;
+        let record = names.len() + shape.len();
+        if self.bytes.is_empty() || !self.bytes.len().is_multiple_of(record) {
+            return Err(self.bad_len(format!("a multiple of {record} bytes, the size of a record")));
+        }
+        let positions = shape.height * shape.width;
+        pixels.reserve(self.bytes.len() / record * shape.len());
+        for (index, record) in self.bytes.chunks_exact(record).enumerate() {
+            let (label_bytes, planes) = record.split_at(names.len());
+            for (place, (name, &label)) in names.iter().zip(label_bytes).enumerate() {
+                let classes = if place + 1 == names.len() { classes } else { COARSE };
+                self.check_label(name, index, label, classes)?;
+            }
+            labels.push(label_bytes[names.len() - 1].into());
+            for position in 0..positions {
+                pixels.extend((0..shape.channels).map(|channel| planes[channel * positions + position]));
+            }
+        }
+        Ok(())
     }
 }

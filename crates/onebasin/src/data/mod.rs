@@ -5,38 +5,30 @@
 
 mod batches;
 pub mod catalogue;
-mod cifar;
 mod digits;
 mod examples;
 mod files;
-mod idx;
 mod subset;
 mod synthetic;
 
 pub use batches::Batches;
-pub use examples::Examples;
-pub use examples::Scaling;
-pub use examples::Standardisation;
-pub use subset::Half;
-pub use subset::Subset;
+pub use examples::{Examples, Scaling, Standardisation};
+pub use subset::{Half, Subset};
 
 use crate::arch::Shape;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use catalogue::Source;
-use serde::Deserialize;
-use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 
-/// Which of the two published parts of a data set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Split {
-    /// What networks are trained on.
-    Train,
-    /// What they are judged by.
-    Test,
+named_enum! {
+    /// Which of the two published parts of a data set.
+    pub enum Split {
+        /// Training examples.
+        Train = "train",
+        /// Test examples.
+        Test = "test",
+    }
 }
 
 /// Labelled images as they were published: at least one, raw pixels, all of one shape.
@@ -70,19 +62,15 @@ impl Dataset {
             ("full scale", full_scale.into()),
             ("number of images", labels.len()),
         ] {
-            if size == 0 {
-                return Err(Error::Zero { what: format!("the {what} of the data set `{name}`") });
-            }
+            Error::unless_zero(format_args!("the {what} of the data set `{name}`"), size)?;
         }
         if classes < 2 {
-            return Err(Error::TooFewClasses { classes });
+            return Err(Error::Count { need: "a classifier needs at least 2 classes", got: classes });
         }
         let sizes = [labels.len(), shape.height, shape.width, shape.channels];
         let expected = sizes.into_iter().fold(1, usize::saturating_mul);
-        if pixels.len() != expected {
-            let why = format!("{} images of {shape}", labels.len());
-            return Err(Error::Length { what: "pixels", got: pixels.len(), expected, why });
-        }
+        let why = format_args!("{} images of {shape}", labels.len());
+        Error::unless_length("pixels", pixels.len(), expected, why)?;
         if let Some((index, &label)) = labels.iter().enumerate().find(|(_, label)| **label as usize >= classes) {
             return Err(Error::Label { index, label, classes });
         }
@@ -151,8 +139,8 @@ impl fmt::Debug for Dataset {
 pub fn load(name: &str, split: Split, dir: &Path) -> Result<Dataset> {
     let entry = catalogue::find(name)?;
     match &entry.source {
-        Source::BuiltIn if name == "digits" => Ok(digits::load(split)),
-        Source::BuiltIn => Ok(synthetic::load(split)),
+        Source::BuiltIn if name == "digits" => Ok(digits::load(entry, split)),
+        Source::BuiltIn => Ok(synthetic::load(entry, split)),
         Source::Files(files) => files::load(entry, files, split, dir),
     }
 }
@@ -176,7 +164,7 @@ mod tests {
             (dataset("2x2x0", 2, 255, 4, &[0]), zero("number of channels")),
             (dataset("2x2x1", 2, 0, 4, &[0]), zero("full scale")),
             (dataset("2x2x1", 2, 255, 0, &[]), zero("number of images")),
-            (dataset("2x2x1", 1, 255, 4, &[0]), Error::TooFewClasses { classes: 1 }),
+            (dataset("2x2x1", 1, 255, 4, &[0]), Error::Count { need: "a classifier needs at least 2 classes", got: 1 }),
             (dataset("2x2x1", 2, 255, 5, &[0]), length(5, 4, "1 images of 2x2x1")),
             (dataset("2x2x1", 2, 255, 8, &[1, 2]), Error::Label { index: 1, label: 2, classes: 2 }),
         ] {

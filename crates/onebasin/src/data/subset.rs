@@ -1,10 +1,8 @@
 //! Named parts of a data set, written as they stand in configurations: `first:5000`, `classes:0,1,7`, `half:a`.
 
 use super::Dataset;
-use crate::error::Error;
-use crate::error::Result;
-use serde::Deserialize;
-use serde::Serialize;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,7 +10,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Subset {
-    /// `first:5000`: so many images from the beginning.
+    /// `first:5000`: so many images from the first on.
     First(usize),
     /// `classes:0,1,7`: the images of some classes. Labels and the number of classes stay what they are.
     Classes(Vec<u32>),
@@ -33,11 +31,11 @@ impl Subset {
     /// The part of `dataset`, in the order of `dataset`; it must have at least one image.
     pub fn apply(&self, dataset: &Dataset) -> Result<Dataset> {
         let labels = dataset.labels();
+        let refuse = |fault| Error::Subset { subset: self.to_string(), fault, dataset: dataset.name().to_owned() };
         let indices: Vec<u32> = match self {
             Self::First(count) => {
                 if *count > labels.len() {
-                    let (subset, dataset, images) = (self.to_string(), dataset.name().to_owned(), labels.len());
-                    return Err(Error::SubsetTooLarge { subset, dataset, images });
+                    return Err(refuse(format!("is more than the {} images", labels.len())));
                 }
                 (0..*count as u32).collect()
             }
@@ -51,16 +49,16 @@ impl Subset {
                 positions(labels, |label| wanted[label as usize])
             }
             Self::Half(half) => {
-                let mut next = vec![Half::A; dataset.classes()];
+                let mut seen = vec![0; dataset.classes()];
                 positions(labels, |label| {
-                    let next = &mut next[label as usize];
-                    let this = std::mem::replace(next, next.other());
-                    this == *half
+                    let seen = &mut seen[label as usize];
+                    *seen += 1;
+                    (*seen % 2 == 1) == (*half == Half::A)
                 })
             }
         };
         if indices.is_empty() {
-            return Err(Error::EmptySubset { subset: self.to_string(), dataset: dataset.name().to_owned() });
+            return Err(refuse("leaves no image".to_owned()));
         }
         Ok(dataset.select(&indices))
     }
@@ -69,15 +67,6 @@ impl Subset {
 /// The indices of the labels that are wanted.
 fn positions(labels: &[u32], mut wanted: impl FnMut(u32) -> bool) -> Vec<u32> {
     (0..).zip(labels).filter(|(_, label)| wanted(**label)).map(|(index, _)| index).collect()
-}
-
-impl Half {
-    fn other(self) -> Self {
-        match self {
-            Self::A => Self::B,
-            Self::B => Self::A,
-        }
-    }
 }
 
 impl fmt::Display for Subset {
@@ -114,18 +103,7 @@ impl FromStr for Subset {
     }
 }
 
-impl From<Subset> for String {
-    fn from(subset: Subset) -> Self {
-        subset.to_string()
-    }
-}
-
-impl TryFrom<String> for Subset {
-    type Error = Error;
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
+written_as_text!(Subset);
 
 #[cfg(test)]
 mod tests {

@@ -1,34 +1,26 @@
 //! The data set `synthetic` for tests: noisy copies of one random pattern for each class, the same on every machine.
 
-use super::Dataset;
-use super::Split;
-use crate::arch::Shape;
+use super::catalogue::Entry;
+use super::{Dataset, Split};
 use crate::rng::Stream;
-
-pub(super) const SHAPE: Shape = Shape { height: 6, width: 6, channels: 1 };
-pub(super) const CLASSES: usize = 4;
-pub(super) const TRAIN: usize = 400;
-pub(super) const TEST: usize = 100;
 
 /// Spread of the patterns and of the noise around 128, as pixels: the best classifier errs on about one image in twenty.
 const PATTERN: f32 = 24.0;
 const NOISE: f32 = 48.0;
 
 /// Makes one part; the classes take turns.
-pub(super) fn load(split: Split) -> Dataset {
-    let (label, count) = match split {
-        Split::Train => ("synthetic/train", TRAIN),
-        Split::Test => ("synthetic/test", TEST),
-    };
-    let patterns = normals("synthetic/patterns", CLASSES * SHAPE.len());
-    let noise = normals(label, count * SHAPE.len());
+pub(super) fn load(entry: &Entry, split: Split) -> Dataset {
+    let Entry { name, shape, classes, .. } = *entry;
+    let count = entry.images(split);
+    let patterns = normals("synthetic/patterns", classes * shape.len());
+    let noise = normals(&format!("synthetic/{split}"), count * shape.len());
     // Image i has the label i mod C, so its pattern lies where the patterns repeat.
     let values =
         noise.iter().zip(patterns.iter().cycle()).map(|(noise, pattern)| 128.0 + PATTERN * pattern + NOISE * noise);
     #[expect(clippy::cast_sign_loss, reason = "the conversion saturates")]
     let pixels = values.map(|value| value.round() as u8);
-    let labels = (0..CLASSES as u32).cycle().take(count).collect();
-    Dataset::new("synthetic", SHAPE, CLASSES, u8::MAX, pixels.collect(), labels).expect("the sizes fit each other")
+    let labels = (0..classes as u32).cycle().take(count).collect();
+    Dataset::new(name, shape, classes, u8::MAX, pixels.collect(), labels).expect("the sizes fit each other")
 }
 
 fn normals(label: &str, len: usize) -> Vec<f32> {
@@ -40,6 +32,13 @@ fn normals(label: &str, len: usize) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::catalogue;
+
+    const CLASSES: usize = 4;
+
+    fn load(split: Split) -> Dataset {
+        super::load(catalogue::find("synthetic").unwrap(), split)
+    }
 
     #[test]
     fn first_pixels_never_change() {
@@ -53,11 +52,11 @@ mod tests {
     #[test]
     fn the_nearest_class_mean_is_mostly_right() {
         let (train, test) = (load(Split::Train), load(Split::Test));
-        let size = SHAPE.len();
+        let size = train.shape().len();
         let mut means = vec![0.0; CLASSES * size];
         for (image, &label) in train.pixels().chunks(size).zip(train.labels()) {
             for (mean, &pixel) in means[label as usize * size..].iter_mut().zip(image) {
-                *mean += f32::from(pixel) * CLASSES as f32 / TRAIN as f32;
+                *mean += f32::from(pixel) * CLASSES as f32 / train.len() as f32;
             }
         }
         let distance = |image: &[u8], class: usize| -> f32 {

@@ -1,42 +1,32 @@
-//! From a configuration to results on disk: the only room that knows the whole way.
+//! From a configuration to results on disk: stages, and experiments that are made of them.
+//!
+//! A [`Stage`] is one kind of work with its settings, its run and its result: [`Train`], [`Align`], [`Barrier`] and so on.
+//! An [`Experiment`] is read from TOML, becomes tasks (a stage in a folder each), and runs them in the order of what they
+//! read, skipping those that are up to date.
 
-mod config;
-mod planted;
+pub mod config;
+mod context;
+mod folder;
+pub mod hash;
+mod inputs;
+mod measures;
+mod read;
 mod run;
-mod swap;
-mod train;
-mod transpositions;
+mod stage;
+pub mod stages;
+mod train_config;
 
-pub use config::DataConfig;
-pub use config::EvaluateConfig;
-pub use config::LogConfig;
-pub use config::TrainConfig;
-pub use config::from_table;
-pub use config::read_table;
-pub use planted::PlantedConfig;
-pub use planted::Recovery;
-pub use run::Files;
-pub use swap::Between;
-pub use swap::Swap;
-pub use swap::SwapConfig;
-pub use train::Next;
-pub use train::Outcome;
-pub use train::Phase;
-pub use train::Prepared;
-pub use train::Progress;
-pub use train::Record;
-pub use train::Summary;
-pub use train::Train;
-pub use train::Watcher;
-pub use transpositions::Correlations;
-pub use transpositions::DynamicsConfig;
-pub use transpositions::LineConfig;
-pub use transpositions::Moment;
-pub use transpositions::OnLine;
-pub use transpositions::Pair;
-pub use transpositions::Rise;
-pub use transpositions::Rises;
-pub use transpositions::StartConfig;
-pub use transpositions::Started;
-pub use transpositions::Transpositions;
-pub use transpositions::TranspositionsConfig;
+pub use context::{Context, Host, Silent};
+pub use folder::{json, write_text};
+pub use inputs::{POSTERIOR, posterior_file};
+pub use measures::{MEASURES, Measured as MeasuredCell, Measures, TIMES, Times, Trained};
+pub use read::{Cell, Experiment};
+pub use run::EXPERIMENT;
+pub use stage::{Existing, Folder, Plan, Section, Stage, Task};
+pub use stages::align::{Align, AlignSettings};
+pub use stages::barrier::{Barrier, BarrierSettings};
+pub use stages::compact::{Compact, CompactSettings};
+pub use stages::plane::{Plane, PlaneSettings};
+pub use stages::train::Train;
+pub use stages::{PairInputs, Sections};
+pub use train_config::{DataConfig, EvaluateConfig, LogConfig, TrainConfig};

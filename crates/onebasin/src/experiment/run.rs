@@ -1,200 +1,181 @@
-//! The folder of a run: which files it has, who may write them, and how far an earlier attempt has come.
+//! Runs an experiment: each task after those whose results it reads, several at a time, none that is up to date.
 
-use super::Summary;
-use super::TrainConfig;
-use crate::error::Error;
-use crate::error::Result;
-use crate::store::Checkpoint;
-use crate::store::SampleFiles;
-use crate::store::write_whole;
+use super::context::Context;
+use super::folder::{lock, write_json, write_text};
+use super::measures::{Measures, Times};
+use super::read::Experiment;
+use super::stage::{Hashes, Task};
+use crate::error::{Error, Result};
+use crate::threads;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
-use std::fs::OpenOptions;
-use std::fs::TryLockError;
-use std::io::ErrorKind;
 use std::path::Path;
-use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, thread};
 
-/// The files of a run's folder.
-#[derive(Debug)]
-pub struct Files {
-    folder: PathBuf,
-    /// Held as long as this process writes here.
-    _lock: File,
-}
+/// The file that holds the experiment of a folder.
+pub const EXPERIMENT: &str = "experiment.toml";
 
-impl Files {
-    /// The folder of an earlier run, if it is one; nothing is made that was not there.
-    pub fn find(folder: &Path) -> Result<Option<Self>> {
-        if folder.join(CONFIG).exists() { Self::open(folder).map(Some) } else { Ok(None) }
-    }
+/// Tasks of all cells, each with the number of the first cell that has it.
+type Tasks = Vec<(usize, Task)>;
 
-    /// Makes the folder if it is not there, and makes sure that nobody else writes to it.
-    pub fn open(folder: &Path) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, &error))?;
-        let path = folder.join("lock");
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let lock = lock.map_err(|error| Error::file(&path, &error))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { folder: folder.to_owned(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(Error::File {
-                path: folder.to_owned(),
-                reason: "another process is training here; wait for it, or choose another folder with -o".to_owned(),
-            }),
-            Err(TryLockError::Error(error)) => Err(Error::file(&path, &error)),
+impl Experiment {
+    /// Runs all tasks in a folder that is its own, and writes what they measured.
+    ///
+    /// `machine` describes what the seconds depend on, and `data` has the checksums of the data's files.
+    pub fn run(
+        &self,
+        folder: &Path,
+        machine: String,
+        data: BTreeMap<String, String>,
+        context: &Context<'_>,
+    ) -> Result<Measures> {
+        let _lock = self.claim(folder)?;
+        let tasks = self.tasks(folder)?;
+        let hashes = Hashes::default();
+        for level in levels(&tasks) {
+            let work = |index: &usize, threads: usize| {
+                let (cell, task) = &tasks[*index];
+                let host = context.host.part(&self.title_of(*cell, task));
+                let pool =
+                    if threads == context.pool.threads() { context.pool.clone() } else { threads::pool(threads)? };
+                // Somebody may have removed what a finished task left.
+                let whole = tasks.iter().flat_map(|(_, other)| task.files_for(other)).all(|file| file.exists());
+                task.run(whole, &hashes, &Context { pool, data: context.data, host: &*host })
+            };
+            share(&level, context.pool.threads(), work)?;
         }
+        let mut times = Times { machine, seconds: BTreeMap::new() };
+        let measures = Measures::collect(self, folder, data, &mut times)?;
+        write_json(&folder.join(super::TIMES), &times)?;
+        write_json(&folder.join(super::MEASURES), &measures)?;
+        Ok(measures)
     }
 
-    /// Removes what an earlier run left; in a folder without a run's configuration there is nothing of ours.
-    pub fn clear(&self) -> Result<()> {
-        let path = self.config();
-        match std::fs::read_to_string(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Error::file(&path, &error)),
-            Ok(text) => {
-                let reason = || "it is not the configuration of a run, so nothing here is removed".to_owned();
-                let run = TrainConfig::from_toml(&path.display().to_string(), &text, &[]);
-                run.map_err(|_| Error::File { path, reason: reason() })?;
+    /// All tasks; cells that need the same posterior share its training.
+    fn tasks(&self, folder: &Path) -> Result<Tasks> {
+        let mut all: Tasks = Vec::new();
+        for (cell, tasks) in self.cells.iter().map(|cell| cell.tasks(folder)).enumerate() {
+            for task in tasks.map_err(|error| error.at(&self.file))? {
+                if all.iter().all(|(_, other)| other.folder != task.folder) {
+                    all.push((cell, task));
+                }
             }
         }
-        // The result first: without it nothing that is left counts as finished. The configuration last: as long as it is
-        // there, nobody mistakes what is left for the beginning of another run.
-        for path in [self.result(), self.checkpoint(), self.posterior(), self.log()] {
-            remove(&path)?;
+        Ok(all)
+    }
+
+    /// What a task is called where several run at once.
+    fn title_of(&self, cell: usize, task: &Task) -> String {
+        let cell = &self.cells[cell];
+        if let Some(posterior) = cell.posteriors.iter().find(|posterior| task.name.ends_with(&posterior.id)) {
+            return format!("seed {} ({})", posterior.config.seed, posterior.id);
         }
-        SampleFiles::remove(&self.folder)?;
-        remove(&self.config())
+        if cell.settings.is_empty() { task.name.clone() } else { format!("{} of {}", task.name, cell.id) }
     }
 
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// Locks the folder for this process, and writes the experiment into it.
+    fn claim(&self, folder: &Path) -> Result<File> {
+        let file = folder.join(EXPERIMENT);
+        // A kill at the very start leaves these.
+        let ours = |name: &OsStr| name == "lock" || name == "experiment.toml.tmp";
+        let foreign = |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| !ours(&entry.file_name()));
+        if !file.exists() && fs::read_dir(folder).is_ok_and(|mut files| files.any(foreign)) {
+            let reason = "it is not empty, and not the folder of an experiment".to_owned();
+            return Err(Error::Folder { path: folder.to_owned(), reason });
+        }
+        let lock = lock(folder, "another process runs an experiment in it")?;
+        write_text(&file, &toml::to_string(&self.table).expect("a table that was read can be written"))?;
+        Ok(lock)
     }
-    /// The configuration, whole.
-    pub fn config(&self) -> PathBuf {
-        self.folder.join(CONFIG)
+}
+
+/// The indices of tasks in groups: each task is in a later group than those whose results it reads.
+fn levels(tasks: &[(usize, Task)]) -> Vec<Vec<usize>> {
+    let mut level_of: Vec<usize> = Vec::with_capacity(tasks.len());
+    let mut levels: Vec<Vec<usize>> = Vec::new();
+    for (index, (_, task)) in tasks.iter().enumerate() {
+        // A task reads results of tasks before it only.
+        let is_needed = |other: &usize| tasks[*other].1.files_for(task).next().is_some();
+        let needed = (0..index).filter(is_needed).map(|other| level_of[other] + 1);
+        let level = needed.max().unwrap_or(0);
+        level_of.push(level);
+        levels.resize_with(levels.len().max(level + 1), Vec::new);
+        levels[level].push(index);
     }
-    /// One JSON object for each record.
-    pub fn log(&self) -> PathBuf {
-        self.folder.join("metrics.jsonl")
-    }
-    /// The state of an unfinished run.
-    pub fn checkpoint(&self) -> PathBuf {
-        self.folder.join("checkpoint.safetensors")
-    }
-    /// The posterior.
-    pub fn posterior(&self) -> PathBuf {
-        self.folder.join("posterior.safetensors")
-    }
-    /// What came out; written last, so where it is, the run is finished.
-    pub fn result(&self) -> PathBuf {
-        self.folder.join("result.json")
+    levels
+}
+
+/// Does all jobs, as many at a time as there are cores, the first ones first; each is told how many threads it may use.
+/// After a job that fails no other is started. Returns the first error in the order of jobs, but an order to stop only
+/// if there is no other.
+fn share<J: Sync>(jobs: &[J], cores: usize, work: impl Fn(&J, usize) -> Result<()> + Sync) -> Result<()> {
+    let at_a_time = jobs.len().clamp(1, cores.max(1));
+    let threads = (cores / at_a_time).max(1);
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..at_a_time {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(job) = jobs.get(index) else { return };
+                    if let Err(error) = work(job, threads) {
+                        next.store(jobs.len(), Ordering::Relaxed);
+                        failures.lock().expect("no worker panics while it holds this").push((index, error));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().expect("all workers are gone");
+    failures.sort_by_key(|(index, error)| (*error == Error::Stopped, *index));
+    failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_job_is_done_once() {
+        let done: Vec<AtomicUsize> = (0..50).map(|_| AtomicUsize::new(0)).collect();
+        let shared = share(&done, 4, |job, threads| {
+            assert_eq!(threads, 1);
+            job.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        assert_eq!(shared, Ok(()));
+        assert!(done.iter().all(|job| job.load(Ordering::Relaxed) == 1));
     }
 
-    /// Makes sure that whatever is in the folder belongs to this configuration.
-    pub fn check(&self, config: &TrainConfig) -> Result<()> {
-        let path = self.config();
-        let found = match std::fs::read_to_string(&path) {
-            Ok(found) => found,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Error::file(&path, &error)),
+    #[test]
+    fn few_jobs_share_the_cores() {
+        let expect = |expected: usize| {
+            move |_: &usize, threads: usize| {
+                assert_eq!(threads, expected);
+                Ok(())
+            }
         };
-        match first_difference(&settings(&found), &settings(&config.to_toml())) {
-            None => Ok(()),
-            Some(difference) => Err(Error::File {
-                path,
-                reason: format!(
-                    "an earlier run here had other settings ({difference}); choose another folder with -o, or remove \
-                     the earlier run with --force"
-                ),
-            }),
-        }
+        assert_eq!(share(&[0, 1], 8, expect(4)), Ok(()));
+        assert_eq!(share(&[0], 8, expect(8)), Ok(()));
+        assert_eq!(share(&[], 8, expect(0)), Ok(()));
     }
 
-    /// The same, and writes that down.
-    pub fn claim(&self, config: &TrainConfig) -> Result<()> {
-        self.check(config)?;
-        let path = self.config();
-        if path.exists() {
-            return Ok(());
-        }
-        let text = config.to_toml();
-        write_whole(&path, |file| file.write_all(text.as_bytes()).map_err(|error| Error::file(&path, &error)))
+    #[test]
+    fn nothing_is_started_after_a_failure_and_a_failure_outweighs_a_stop() {
+        let started = AtomicUsize::new(0);
+        let failing = |job: &usize, _| {
+            started.fetch_add(1, Ordering::Relaxed);
+            if *job == 3 { Err(Error::EmptyBatch) } else { Ok(()) }
+        };
+        assert_eq!(share(&[0, 1, 2, 3, 4, 5], 1, failing), Err(Error::EmptyBatch));
+        assert_eq!(started.load(Ordering::Relaxed), 4);
+        assert_eq!(
+            share(&[1, 0], 1, |job, _| if *job == 1 { Err(Error::Stopped) } else { Ok(()) }),
+            Err(Error::Stopped)
+        );
     }
-
-    /// Where an earlier attempt stopped, if there was one.
-    pub fn unfinished(&self) -> Result<Option<Checkpoint>> {
-        let path = self.checkpoint();
-        if path.exists() { Checkpoint::read(&path).map(Some) } else { Ok(None) }
-    }
-
-    /// Removes what a finished run has no use for.
-    pub fn tidy_up(&self) -> Result<()> {
-        remove(&self.checkpoint())?;
-        SampleFiles::remove(&self.folder)
-    }
-
-    /// What a finished run left, if it is one.
-    pub fn finished(&self) -> Result<Option<Summary>> {
-        let path = self.result();
-        if !path.exists() {
-            return Ok(None);
-        }
-        let text = std::fs::read_to_string(&path).map_err(|error| Error::file(&path, &error))?;
-        let summary = serde_json::from_str(&text);
-        summary.map(Some).map_err(|error| Error::File { path, reason: error.to_string() })
-    }
-
-    /// Opens the log, cut to `keep` bytes.
-    pub fn open_log(&self, keep: u64) -> Result<File> {
-        let path = self.log();
-        let opened = (|| {
-            let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
-            if file.metadata()?.len() < keep {
-                return Err(std::io::Error::other("it is shorter than when the run was saved"));
-            }
-            file.set_len(keep)?;
-            let mut file = file;
-            std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0))?;
-            Ok(file)
-        })();
-        opened.map_err(|error| Error::file(&path, &error))
-    }
-}
-
-/// The name that tells the folder of a run from any other.
-const CONFIG: &str = "config.toml";
-
-/// Removes a file, if it is there.
-fn remove(path: &Path) -> Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::file(path, &error)),
-        _ => Ok(()),
-    }
-}
-
-/// Every setting of a configuration by its whole name, such as `infer.optimise.rate`.
-fn settings(text: &str) -> BTreeMap<String, String> {
-    fn gather(prefix: &str, table: &toml::Table, all: &mut BTreeMap<String, String>) {
-        for (key, value) in table {
-            match value {
-                toml::Value::Table(inner) => gather(&format!("{prefix}{key}."), inner, all),
-                value => _ = all.insert(format!("{prefix}{key}"), value.to_string()),
-            }
-        }
-    }
-    let mut all = BTreeMap::new();
-    // A file that somebody has damaged has no settings, so it differs from ours in all of them.
-    gather("", &toml::from_str(text).unwrap_or_default(), &mut all);
-    all
-}
-
-/// The first setting, in the order of names, that is not the same in both.
-fn first_difference(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>) -> Option<String> {
-    let name = theirs.keys().chain(ours.keys()).filter(|name| theirs.get(*name) != ours.get(*name)).min()?;
-    let say = |settings: &BTreeMap<String, String>| match settings.get(name) {
-        Some(value) => format!("`{name} = {value}`"),
-        None => format!("no `{name}`"),
-    };
-    Some(format!("{} there, {} now", say(theirs), say(ours)))
 }

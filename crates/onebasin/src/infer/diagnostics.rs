@@ -4,6 +4,9 @@
 //! never a panic: without chains, with chains of different lengths, with fewer samples in each than are needed, with a
 //! value that is not finite, and if all values are equal. Formulas: docs/math.md, "Convergence of chains".
 
+use crate::keys::null_is_nan;
+use serde::{Deserialize, Serialize};
+
 /// R-hat needs this many samples in each chain: two in each half, or a half would have no variance.
 pub const MIN_SAMPLES_RHAT: usize = 4;
 
@@ -46,20 +49,26 @@ pub fn bulk_ess(chains: &[&[f64]]) -> f64 {
     Halves::split(chains).map_or(f64::NAN, |halves| halves.rank_normalised().ess())
 }
 
-/// The convergence of many quantities at once; a NaN among them is counted and takes part in nothing else.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    /// How many quantities there were.
+/// The convergence of chains in many quantities at once; null stands for NaN and infinities.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Convergence {
+    /// Number of quantities, such as probabilities or parameters.
     pub quantities: usize,
-    /// For how many of them R-hat, the effective sample size or both are NaN.
+    /// Number of samples of each chain.
+    pub samples: usize,
+    /// Number of quantities for which R-hat or the effective sample size is NaN; they are left out of what follows.
     pub undefined: usize,
-    /// The largest [`rank_rhat`]; NaN if there is none.
+    /// Largest [`rank_rhat`]; NaN if there is none.
+    #[serde(deserialize_with = "null_is_nan")]
     pub max_rhat: f64,
-    /// The median [`rank_rhat`]; NaN if there is none.
+    /// Median [`rank_rhat`]; NaN if there is none.
+    #[serde(deserialize_with = "null_is_nan")]
     pub median_rhat: f64,
-    /// The smallest [`bulk_ess`]; NaN if there is none.
+    /// Smallest [`bulk_ess`]; NaN if there is none.
+    #[serde(deserialize_with = "null_is_nan")]
     pub min_ess: f64,
-    /// The median [`bulk_ess`]; NaN if there is none.
+    /// Median [`bulk_ess`]; NaN if there is none.
+    #[serde(deserialize_with = "null_is_nan")]
     pub median_ess: f64,
 }
 
@@ -67,8 +76,8 @@ pub struct Summary {
 ///
 /// An item is a slice (`matrix.chunks_exact(chains * samples)`) or a vector made when it is asked for, so the whole matrix
 /// need never exist. One that cannot be divided into `chains` chains is undefined.
-pub fn summarise<Q: AsRef<[f64]>>(series: impl IntoIterator<Item = Q>, chains: usize) -> Summary {
-    let (mut quantities, mut undefined) = (0, 0);
+pub fn summarise<Q: AsRef<[f64]>>(series: impl IntoIterator<Item = Q>, chains: usize) -> Convergence {
+    let (mut quantities, mut samples, mut undefined) = (0, 0, 0);
     let (mut rhats, mut sizes) = (Vec::new(), Vec::new());
     for quantity in series {
         let quantity = quantity.as_ref();
@@ -79,13 +88,15 @@ pub fn summarise<Q: AsRef<[f64]>>(series: impl IntoIterator<Item = Q>, chains: u
             _ => Vec::new(),
         };
         let (rhat, size) = (rank_rhat(&chains), bulk_ess(&chains));
+        samples = chains.first().map_or(samples, |chain| chain.len());
         quantities += 1;
         undefined += usize::from(rhat.is_nan() || size.is_nan());
         rhats.extend((!rhat.is_nan()).then_some(rhat));
         sizes.extend((!size.is_nan()).then_some(size));
     }
-    Summary {
+    Convergence {
         quantities,
+        samples,
         undefined,
         max_rhat: rhats.iter().copied().fold(f64::NAN, f64::max),
         median_rhat: median(&mut rhats),
@@ -100,14 +111,6 @@ struct Halves {
     values: Vec<f64>,
     /// Samples in each half.
     len: usize,
-}
-
-/// The two estimates of the variance whose ratio tells whether the chains agree.
-struct Variances {
-    /// W: the mean of the variances of the halves.
-    within: f64,
-    /// V: of all values, from W and the variance of the means of the halves.
-    total: f64,
 }
 
 impl Halves {
@@ -129,16 +132,18 @@ impl Halves {
         self.values.chunks_exact(self.len)
     }
 
-    fn variances(&self) -> Variances {
+    /// The two estimates of the variance whose ratio tells whether the chains agree: W, the mean of the variances of the
+    /// halves, and V, that of all values, from W and the variance of the means of the halves.
+    fn variances(&self) -> (f64, f64) {
         let means: Vec<f64> = self.iter().map(mean).collect();
         let within = self.iter().map(variance).sum::<f64>() / means.len() as f64;
         let len = self.len as f64;
-        Variances { within, total: within * (len - 1.0) / len + variance(&means) }
+        (within, within * (len - 1.0) / len + variance(&means))
     }
 
     /// √(V / W).
     fn rhat(&self) -> f64 {
-        let Variances { within, total } = self.variances();
+        let (within, total) = self.variances();
         (total / within).sqrt()
     }
 
@@ -147,7 +152,7 @@ impl Halves {
     /// Autocovariances are summed directly: most sequences end after a few lags, before a Fourier transform would pay. The
     /// price is a time quadratic in the samples where chains are stuck.
     fn ess(&self) -> f64 {
-        let Variances { within, total } = self.variances();
+        let (within, total) = self.variances();
         let enough = self.len >= MIN_SAMPLES_ESS / 2;
         // The variance of huge values overflows, that of tiny ones underflows.
         if !(enough && total.is_finite() && total > 0.0) {

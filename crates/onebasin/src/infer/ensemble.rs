@@ -1,69 +1,56 @@
-//! Deep ensembles: several most probable points from different beginnings, side by side.
+//! Deep ensembles: several MAP estimates from different initialisations, side by side.
 
-use super::Inference;
-use super::Info;
-use super::Map;
-use super::MapConfig;
-use super::Optimise;
-use super::Problem;
-use super::State;
-use super::ascent::LOG_EVERY;
-use crate::error::Error;
-use crate::error::Result;
-use crate::kernels::Team;
-use crate::posterior::Posterior;
-use crate::posterior::Samples;
+use super::{Course, Inference, Info, Map, MapConfig, Optimise, Problem, Settings, Started, State};
+use crate::error::{Error, Result};
+use crate::posterior::{Posterior, Samples};
 use crate::rng::Stream;
+use crate::threads;
+use onebasin_kernels::ThreadPool;
 use rand_chacha::rand_core::Rng;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 
 /// Steps that each member takes before all wait for each other: with fewer, an odd member out leaves cores idle.
 const STRIDE: u64 = 10;
 
-/// Settings.
+/// Settings of a deep ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnsembleConfig {
     /// Number of networks.
     pub members: usize,
-    /// How each climbs the log posterior.
+    /// How each log posterior is optimised.
     pub optimise: Optimise,
 }
 
-impl EnsembleConfig {
-    /// Says what is wrong with the numbers.
-    pub fn check(&self) -> Result<()> {
-        self.optimise.check()?;
-        match self.members {
-            0 => Err(Error::Zero { what: "infer.members".to_owned() }),
-            _ => Ok(()),
-        }
+impl Settings for EnsembleConfig {
+    fn check(&self) -> Result<()> {
+        self.optimise.check().map_err(|error| error.within("optimise"))?;
+        Error::unless_counted("members", self.members as u64)
+    }
+
+    fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, _: Option<&Posterior>) -> Result<Started> {
+        Ok(Box::new(Ensemble::new(self, problem, seed, pool)?))
     }
 }
 
-/// Members on their way up.
+/// Members that are optimised.
 #[derive(Debug)]
 pub struct Ensemble {
     members: Vec<Mutex<Map>>,
-    team: Team,
+    pool: ThreadPool,
 }
 
 impl Ensemble {
-    /// Each member begins at the initial values of a seed of its own.
-    pub fn new(config: &EnsembleConfig, problem: &Problem, seed: u64, threads: usize) -> Result<Self> {
+    /// Each member starts at the initialisation of a seed of its own.
+    pub fn new(config: &EnsembleConfig, problem: &Problem, seed: u64, pool: &ThreadPool) -> Result<Self> {
         config.check()?;
-        let inner = (threads / config.members).max(1);
         let members = (0..config.members).map(|member| {
+            let inner = threads::inner(pool, config.members)?;
             let config = MapConfig { optimise: config.optimise };
-            Ok(Mutex::new(Map::new(&config, problem, member_seed(seed, member), inner)?))
+            Ok(Mutex::new(Map::new(&config, problem, member_seed(seed, member), &inner)?))
         });
-        Ok(Self {
-            members: members.collect::<Result<_>>()?,
-            team: Team::new(threads.min(config.members))
-                .map_err(|error| Error::Threads { threads, reason: error.to_string() })?,
-        })
+        Ok(Self { members: members.collect::<Result<_>>()?, pool: pool.clone() })
     }
 
     fn member(&self, index: usize) -> std::sync::MutexGuard<'_, Map> {
@@ -80,7 +67,7 @@ impl Inference for Ensemble {
     fn step(&mut self) {
         let count = self.members.len();
         // All steps of a member are alike, so it does not matter which thread does which: the lock is their order.
-        self.team.for_each(count * STRIDE as usize, |number| {
+        self.pool.for_each(count * STRIDE as usize, |number| {
             let mut member = self.member(number % count);
             if member.done() < member.total() {
                 member.step();
@@ -88,17 +75,8 @@ impl Inference for Ensemble {
         });
     }
 
-    fn done(&self) -> u64 {
-        self.member(0).done()
-    }
-    fn total(&self) -> u64 {
-        self.member(0).total()
-    }
-    fn epoch(&self) -> f64 {
-        self.member(0).epoch()
-    }
-    fn log_every(&self) -> u64 {
-        LOG_EVERY
+    fn course(&self) -> Course {
+        self.member(0).course()
     }
 
     fn info(&mut self) -> Info {

@@ -4,46 +4,29 @@
 //! saved as a [`State`] and continued from one with the same bits, watched through [`Info`].
 
 pub mod diagnostics;
-mod ascent;
-mod ensemble;
-mod hmc;
-mod map;
+mod distil;
 mod optimise;
 mod prior;
-mod state;
-mod taught;
-mod vi;
 
-pub use ensemble::Ensemble;
-pub use ensemble::EnsembleConfig;
+pub use distil::{Teacher, distil};
 pub(crate) use ensemble::member_seed;
-pub use hmc::Hmc;
-pub use hmc::HmcConfig;
-pub use map::Map;
-pub use map::MapConfig;
-pub use optimise::Optimise;
-pub use optimise::Optimiser;
-pub use optimise::Schedule;
-pub use prior::Prior;
-pub use prior::Scaling;
-pub use state::State;
-pub use taught::Teacher;
-pub use vi::Vi;
-pub use vi::ViConfig;
+pub use optimise::{Optimise, Optimiser, Schedule};
+pub use prior::{Prior, Scaling};
 
 use crate::arch::Arch;
 use crate::data::Examples;
-use crate::error::Error;
-use crate::error::Result;
-use crate::net::Likelihood;
-use crate::net::Net;
+use crate::error::{Error, List, Result};
+use crate::keys::deserialize_tagged;
+use crate::model::DifferentiableModel;
+use crate::net::{Likelihood, Net};
 use crate::params::Params;
 use crate::posterior::Posterior;
-use serde::Deserialize;
+use onebasin_kernels::ThreadPool;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is to be inferred: the log posterior is (log-likelihood of all training images + log prior) / temperature.
+/// What is to be inferred: the log posterior is (log-likelihood of all training examples + log prior) / temperature.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// The network.
@@ -61,14 +44,15 @@ pub struct Problem {
 impl Problem {
     /// Says what is wrong with the numbers, or what does not fit.
     pub fn check(&self) -> Result<()> {
-        self.likelihood.check()?;
-        self.prior.check()?;
+        self.likelihood.check().map_err(|error| error.within("likelihood"))?;
+        self.prior.check().map_err(|error| error.within("prior"))?;
         check_temperature(self.temperature)?;
         self.training.check_fits(&self.arch)
     }
 
-    fn net(&self, threads: usize) -> Result<Net> {
-        Net::new(&self.arch, threads)?.with_likelihood(self.likelihood)
+    /// The model that inference differentiates.
+    fn model(&self, pool: &ThreadPool) -> Result<Box<dyn DifferentiableModel>> {
+        Ok(Box::new(Net::new(&self.arch, pool)?.with_likelihood(self.likelihood)?))
     }
 }
 
@@ -77,47 +61,86 @@ pub(crate) fn check_temperature(temperature: f64) -> Result<()> {
     Error::unless_positive("temperature", temperature)
 }
 
-/// Which method, with its settings; in a configuration, `method` names it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "method", rename_all = "kebab-case")]
-pub enum Method {
-    /// The most probable point.
-    Map(MapConfig),
-    /// Mean-field variational inference.
-    Vi(ViConfig),
-    /// Several most probable points from different beginnings.
-    Ensemble(EnsembleConfig),
-    /// Hamiltonian Monte Carlo.
-    Hmc(HmcConfig),
+/// The settings of a method, and how it starts.
+trait Settings {
+    /// Whether the method can start at points drawn from a posterior.
+    const STARTS_AT_POSTERIOR: bool = false;
+
+    /// Says what is wrong with the numbers.
+    fn check(&self) -> Result<()>;
+
+    /// Starts an inference; `from` is there only for a method that can start at a posterior.
+    fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, from: Option<&Posterior>) -> Result<Started>;
 }
 
-impl Method {
-    /// Says what is wrong with the numbers.
-    pub fn check(&self) -> Result<()> {
-        match self {
-            Self::Map(config) => config.optimise.check(),
-            Self::Vi(config) => config.check(),
-            Self::Ensemble(config) => config.check(),
-            Self::Hmc(config) => config.check(),
-        }
-    }
+/// Defines [`Method`] and its modules from lines of the form `module: Type(Settings) = "name", "documentation";`.
+macro_rules! methods {
+    ($($module:ident: $Type:ident($Config:ident) = $name:literal, $doc:literal;)+) => {
+        $(
+            mod $module;
+            pub use $module::{$Config, $Type};
+        )+
 
-    /// Begins an inference on `threads` threads; Markov chains may begin at points of a posterior.
-    pub fn begin(
-        &self,
-        problem: &Problem,
-        seed: u64,
-        threads: usize,
-        from: Option<&Posterior>,
-    ) -> Result<Box<dyn Inference>> {
-        Ok(match (self, from) {
-            (Self::Hmc(config), from) => Box::new(Hmc::new(config.clone(), problem, seed, threads, from)?),
-            (_, Some(_)) => return Err(Error::NoStart),
-            (Self::Map(config), None) => Box::new(Map::new(config, problem, seed, threads)?),
-            (Self::Vi(config), None) => Box::new(Vi::new(config, problem, seed, threads)?),
-            (Self::Ensemble(config), None) => Box::new(Ensemble::new(config, problem, seed, threads)?),
-        })
-    }
+        /// Which method, with its settings; in a configuration, `method` names it.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[serde(tag = "method")]
+        #[non_exhaustive]
+        pub enum Method {
+            $(#[doc = $doc] #[serde(rename = $name)] $Type($Config),)+
+        }
+
+        deserialize_tagged!(Method by "method" { $($name => $Type,)+ });
+
+        impl Method {
+            /// Its name in a configuration.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$Type(_) => $name,)+
+                }
+            }
+
+            /// Says what is wrong with the numbers.
+            pub fn check(&self) -> Result<()> {
+                match self {
+                    $(Self::$Type(config) => Settings::check(config),)+
+                }
+            }
+
+            /// Says whether the method can start at points drawn from a posterior.
+            pub fn check_start(&self) -> Result<()> {
+                let all = [$(($name, <$Config as Settings>::STARTS_AT_POSTERIOR)),+];
+                let able = all.iter().filter(|(_, able)| *able).map(|(name, _)| *name);
+                if able.clone().any(|name| name == self.name()) {
+                    return Ok(());
+                }
+                Err(Error::NoStart { method: self.name(), able: List(able.map(str::to_owned).collect()) })
+            }
+
+            /// Starts an inference on the threads of `pool`; Markov chains may start at points drawn from a posterior.
+            pub fn start(
+                &self,
+                problem: &Problem,
+                seed: u64,
+                pool: &ThreadPool,
+                from: Option<&Posterior>,
+            ) -> Result<Box<dyn Inference>> {
+                if from.is_some() {
+                    self.check_start()?;
+                }
+                match self {
+                    $(Self::$Type(config) => Settings::start(config, problem, seed, pool, from),)+
+                }
+            }
+        }
+    };
+}
+
+// rustfmt does not find modules that a macro declares: `rustfmt` formats the files of methods by their names.
+methods! {
+    map: Map(MapConfig) = "map", "The MAP estimate, by stochastic optimisation.";
+    vi: Vi(ViConfig) = "vi", "Mean-field variational inference.";
+    ensemble: Ensemble(EnsembleConfig) = "ensemble", "A deep ensemble: MAP estimates from different initialisations.";
+    hmc: Hmc(HmcConfig) = "hmc", "Hamiltonian Monte Carlo.";
 }
 
 /// An inference under way.
@@ -125,17 +148,25 @@ pub trait Inference: Send + std::fmt::Debug {
     /// Advances by some steps of an optimiser, or by one trajectory of every chain.
     fn step(&mut self);
 
+    /// How far it is.
+    fn course(&self) -> Course;
+
     /// Steps done.
-    fn done(&self) -> u64;
-
+    fn done(&self) -> u64 {
+        self.course().done
+    }
     /// Steps in all.
-    fn total(&self) -> u64;
-
+    fn total(&self) -> u64 {
+        self.course().total
+    }
     /// Passes over the training data that the steps done amount to.
-    fn epoch(&self) -> f64;
-
+    fn epoch(&self) -> f64 {
+        self.course().epoch
+    }
     /// Steps after which something new is worth writing down, unless the user says otherwise.
-    fn log_every(&self) -> u64;
+    fn log_every(&self) -> u64 {
+        50
+    }
 
     /// What happened since this was called last.
     fn info(&mut self) -> Info;
@@ -160,6 +191,20 @@ pub trait Inference: Send + std::fmt::Debug {
     }
 }
 
+/// How far an inference is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Course {
+    /// Steps done.
+    pub done: u64,
+    /// Steps in all.
+    pub total: u64,
+    /// Passes over the training data that the steps done amount to.
+    pub epoch: f64,
+}
+
+/// An inference that was started.
+type Started = Box<dyn Inference>;
+
 /// Named numbers to be watched; the first is the most telling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Info(pub Vec<(&'static str, f64)>);
@@ -177,9 +222,71 @@ impl Mean {
         self.count += 1.0;
     }
 
-    /// The mean, and begins anew; NaN if there was nothing.
+    /// The mean, and starts over; NaN if there was nothing.
     fn take(&mut self) -> f64 {
         let mean = std::mem::take(self);
         mean.sum / mean.count
     }
+}
+
+/// The state of an inference, ready to be stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// Vectors over the parameters.
+    pub vectors: BTreeMap<String, Vec<f32>>,
+    /// Everything else; counts are whole numbers.
+    pub numbers: BTreeMap<String, f64>,
+}
+
+impl State {
+    fn put(&mut self, name: &str, values: &[f32]) {
+        self.vectors.insert(name.to_owned(), values.to_vec());
+    }
+
+    fn put_number(&mut self, name: &str, number: f64) {
+        self.numbers.insert(name.to_owned(), number);
+    }
+
+    fn put_mean(&mut self, name: &str, mean: Mean) {
+        self.put_number(&format!("{name}.sum"), mean.sum);
+        self.put_number(&format!("{name}.count"), mean.count);
+    }
+
+    /// Copies the vector of this name, which must have the length of `to`.
+    fn get(&self, name: &str, to: &mut [f32]) -> Result<()> {
+        let values = self.vectors.get(name).ok_or_else(|| missing(name, self.vectors.keys()))?;
+        Error::unless_length("a vector of the saved state", values.len(), to.len(), format_args!("`{name}`"))?;
+        to.copy_from_slice(values);
+        Ok(())
+    }
+
+    fn get_number(&self, name: &str) -> Result<f64> {
+        self.numbers.get(name).copied().ok_or_else(|| missing(name, self.numbers.keys()))
+    }
+
+    fn get_mean(&self, name: &str) -> Result<Mean> {
+        Ok(Mean { sum: self.get_number(&format!("{name}.sum"))?, count: self.get_number(&format!("{name}.count"))? })
+    }
+
+    /// Takes another state in, its names behind `prefix/`.
+    fn put_all(&mut self, prefix: &str, inner: State) {
+        self.vectors.extend(inner.vectors.into_iter().map(|(name, values)| (format!("{prefix}/{name}"), values)));
+        self.numbers.extend(inner.numbers.into_iter().map(|(name, number)| (format!("{prefix}/{name}"), number)));
+    }
+
+    /// What [`Self::put_all`] took in.
+    fn get_all(&self, prefix: &str) -> State {
+        fn inside<T: Clone>(prefix: &str, all: &BTreeMap<String, T>) -> BTreeMap<String, T> {
+            let inner = |(name, value): (&String, &T)| {
+                let name = name.strip_prefix(prefix)?.strip_prefix('/')?;
+                Some((name.to_owned(), value.clone()))
+            };
+            all.iter().filter_map(inner).collect()
+        }
+        State { vectors: inside(prefix, &self.vectors), numbers: inside(prefix, &self.numbers) }
+    }
+}
+
+fn missing<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Error {
+    Error::unknown("tensor", name, known.map(String::as_str))
 }

@@ -1,38 +1,42 @@
-//! The settings of stochastic optimisation: batches, epochs, the optimiser and its learning rate over time.
+//! Stochastic optimisation: its settings, and what it needs whatever is optimised, such as the model and the minibatches.
 
-use crate::error::Error;
-use crate::error::Result;
-use crate::kernels::optimise::Adam;
-use crate::kernels::optimise::Momentum;
-use serde::Deserialize;
-use serde::Serialize;
+use super::distil::Distillation;
+use super::prior::Pieces;
+use super::{Course, Mean, Problem, State};
+use crate::data::Batches;
+use crate::error::{Error, Result};
+use crate::model::{Batch, DifferentiableModel};
+use crate::params::Params;
+use onebasin_kernels::optimise::{Adam, Momentum};
+use onebasin_kernels::{Isa, ThreadPool};
+use serde::{Deserialize, Serialize};
 
 /// Adam's β₁, β₂ and ε, the authors' own.
 const DECAY: f64 = 0.9;
 const SQUARE_DECAY: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
-/// How an objective is climbed. The objective is the log posterior (or its lower bound) divided by the number of
-/// training images, so that a rate means the same for every size of data set and batch.
+/// Settings of stochastic optimisation. The objective is the log posterior (or its lower bound) divided by the number of
+/// training examples, so that a learning rate means the same for every size of data set and batch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Optimise {
-    /// How often each training image is seen.
+    /// Number of passes over the training examples.
     pub epochs: f64,
-    /// Images in a batch.
+    /// Number of examples in a batch.
     pub batch: usize,
-    /// Which optimiser.
+    /// Name of the optimiser.
     #[serde(default)]
     pub optimiser: Optimiser,
-    /// The learning rate, at its highest.
-    pub rate: f64,
-    /// The momentum of `sgd`.
+    /// Largest learning rate.
+    pub learning_rate: f64,
+    /// Momentum of `sgd`.
     #[serde(default = "default_momentum")]
     pub momentum: f64,
-    /// How the rate goes on after the warm-up.
+    /// Course of the learning rate after the warm-up.
     #[serde(default)]
     pub schedule: Schedule,
-    /// Epochs during which the rate grows linearly from zero.
+    /// Number of epochs during which the learning rate grows linearly from zero.
     #[serde(default)]
     pub warmup: f64,
 }
@@ -41,26 +45,28 @@ fn default_momentum() -> f64 {
     0.9
 }
 
-/// An optimiser.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Optimiser {
-    /// Adam (Kingma and Ba 2015).
-    #[default]
-    Adam,
-    /// Stochastic gradient ascent with momentum.
-    Sgd,
+named_enum! {
+    /// An optimiser.
+    #[derive(Default)]
+    pub enum Optimiser {
+        /// Adam (Kingma and Ba 2015).
+        #[default]
+        Adam = "adam",
+        /// Stochastic gradient ascent with momentum.
+        Sgd = "sgd",
+    }
 }
 
-/// The learning rate over time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Schedule {
-    /// It stays.
-    #[default]
-    Constant,
-    /// It falls to zero along half a cosine.
-    Cosine,
+named_enum! {
+    /// The learning rate over time.
+    #[derive(Default)]
+    pub enum Schedule {
+        /// It stays.
+        #[default]
+        Constant = "constant",
+        /// It falls to zero along half a cosine.
+        Cosine = "cosine",
+    }
 }
 
 /// An optimiser's rule at one step.
@@ -73,50 +79,45 @@ pub(super) enum StepRule {
 impl Optimise {
     /// Says what is wrong with the numbers.
     pub fn check(&self) -> Result<()> {
-        for (what, value) in [("infer.optimise.epochs", self.epochs), ("infer.optimise.rate", self.rate)] {
-            Error::unless_positive(what, value)?;
+        for (key, value) in [("epochs", self.epochs), ("learning_rate", self.learning_rate)] {
+            Error::unless_positive(key, value)?;
         }
-        if self.batch == 0 {
-            return Err(Error::Zero { what: "infer.optimise.batch".to_owned() });
-        }
-        let within = |what, value: f64, limit: f64, expected| {
-            let inside = (0.0..limit).contains(&value);
-            if inside { Ok(()) } else { Err(Error::OutOfRange { what, value: value.to_string(), expected }) }
-        };
-        within("infer.optimise.momentum", self.momentum, 1.0, "at least 0 and below 1")?;
-        within("infer.optimise.warmup", self.warmup, self.epochs, "at least 0 and below infer.optimise.epochs")
+        Error::unless_counted("batch", self.batch as u64)?;
+        let Self { momentum, warmup, epochs, .. } = *self;
+        Error::unless((0.0..1.0).contains(&momentum), "momentum", momentum, "at least 0 and below 1")?;
+        Error::unless((0.0..epochs).contains(&warmup), "warmup", warmup, "at least 0 and below `epochs`")
     }
 
     /// Steps in one epoch; not a whole number in general.
-    pub fn steps_per_epoch(&self, images: usize) -> f64 {
-        images as f64 / self.batch as f64
+    pub fn steps_per_epoch(&self, examples: usize) -> f64 {
+        examples as f64 / self.batch as f64
     }
 
     /// Steps in all, at least one.
-    pub fn steps(&self, images: usize) -> u64 {
-        (self.epochs * self.steps_per_epoch(images)).round().max(1.0) as u64
+    pub fn steps(&self, examples: usize) -> u64 {
+        (self.epochs * self.steps_per_epoch(examples)).round().max(1.0) as u64
     }
 
     /// The learning rate of `step`, counted from zero.
-    pub fn rate_at(&self, step: u64, images: usize) -> f64 {
-        let warmup = self.warmup * self.steps_per_epoch(images);
-        let steps = self.steps(images) as f64;
+    pub fn learning_rate_at(&self, step: u64, examples: usize) -> f64 {
+        let warmup = self.warmup * self.steps_per_epoch(examples);
+        let steps = self.steps(examples) as f64;
         let step = step as f64;
         if step < warmup {
-            return self.rate * (step + 1.0) / (warmup + 1.0);
+            return self.learning_rate * (step + 1.0) / (warmup + 1.0);
         }
         match self.schedule {
-            Schedule::Constant => self.rate,
+            Schedule::Constant => self.learning_rate,
             Schedule::Cosine => {
                 let part = (step - warmup) / (steps - warmup).max(1.0);
-                self.rate * 0.5 * (1.0 + (std::f64::consts::PI * part).cos())
+                self.learning_rate * 0.5 * (1.0 + (std::f64::consts::PI * part).cos())
             }
         }
     }
 
     /// The rule of `step`, counted from zero.
-    pub(super) fn rule(&self, step: u64, images: usize) -> StepRule {
-        let rate = self.rate_at(step, images);
+    pub(super) fn rule(&self, step: u64, examples: usize) -> StepRule {
+        let rate = self.learning_rate_at(step, examples);
         match self.optimiser {
             Optimiser::Sgd => StepRule::Sgd(Momentum { rate: rate as f32, momentum: self.momentum as f32 }),
             Optimiser::Adam => {
@@ -135,5 +136,110 @@ impl Optimise {
     /// Length of the second array of moments of `len` parameters.
     pub(super) fn second_len(&self, len: usize) -> usize {
         if self.optimiser == Optimiser::Adam { len } else { 0 }
+    }
+}
+
+/// Most values of the examples of a batch: four gigabytes.
+const LARGEST_BATCH: usize = 1 << 30;
+
+/// Why an evaluation cannot fail.
+pub(super) const CHECKED: &str = "the problem was checked at the start";
+
+#[derive(Debug)]
+pub(super) struct Optimisation {
+    pub(super) optimise: Optimise,
+    pub(super) problem: Problem,
+    model: Box<dyn DifferentiableModel>,
+    pub(super) pool: ThreadPool,
+    pub(super) isa: Isa,
+    pub(super) pieces: Pieces,
+    /// Gradient of the log-likelihood of the batch, at the point given last.
+    pub(super) gradient: Params,
+    pub(super) done: u64,
+    /// Mean log-likelihood of an example, since it was taken last.
+    pub(super) log_likelihood: Mean,
+    /// If a teacher gives labels and prior.
+    pub(super) distillation: Option<Distillation>,
+    batches: Batches,
+    inputs: Vec<f32>,
+    labels: Vec<u32>,
+}
+
+impl Optimisation {
+    pub(super) fn new(optimise: Optimise, problem: &Problem, seed: u64, pool: &ThreadPool) -> Result<Self> {
+        let size = optimise.batch.saturating_mul(problem.arch.input().len());
+        if size > LARGEST_BATCH {
+            return Err(Error::TooLarge { what: "a batch (`infer.optimise.batch`)".to_owned(), size });
+        }
+        Ok(Self {
+            optimise,
+            model: problem.model(pool)?,
+            pool: pool.clone(),
+            isa: Isa::detect(),
+            pieces: problem.prior.pieces(&problem.arch),
+            gradient: Params::zeros(problem.arch.layout()),
+            done: 0,
+            log_likelihood: Mean::default(),
+            distillation: None,
+            batches: Batches::new(problem.training.len(), optimise.batch, seed)?,
+            inputs: vec![0.0; size],
+            labels: vec![0; optimise.batch],
+            problem: problem.clone(),
+        })
+    }
+
+    /// Gathers the batch of the next step.
+    pub(super) fn load(&mut self) {
+        let (indices, pool, training) = (self.batches.indices(self.done), &self.pool, &self.problem.training);
+        let share = pool.share(indices.len());
+        let inputs = (&mut self.inputs[..], share * training.shape().len());
+        pool.chunk_pairs(inputs, (&mut self.labels, share), |index, inputs, labels| {
+            training.fill(&indices[index * share..][..labels.len()], inputs, labels);
+        });
+        if let Some(distillation) = &self.distillation {
+            distillation.label(self.done, indices, &mut self.labels);
+        }
+    }
+
+    /// Computes the gradient of the batch at a point.
+    pub(super) fn evaluate(&mut self, point: &Params) {
+        let batch = Batch { inputs: &self.inputs, labels: &self.labels };
+        let point = self.distillation.as_mut().map_or(point, |distillation| distillation.place(point));
+        let log_likelihood = self.model.gradient(point, batch, &mut self.gradient).expect(CHECKED);
+        if let Some(distillation) = &self.distillation {
+            distillation.scale(&mut self.gradient);
+        }
+        self.log_likelihood.add(log_likelihood / self.labels.len() as f64);
+    }
+
+    /// Labels that all training examples together count as, against the prior.
+    pub(super) fn label_count(&self) -> f64 {
+        self.problem.training.len() as f64 * self.distillation.as_ref().map_or(1.0, |distillation| distillation.weight)
+    }
+
+    pub(super) fn rule(&self) -> StepRule {
+        self.optimise.rule(self.done, self.problem.training.len())
+    }
+
+    pub(super) fn course(&self) -> Course {
+        let (done, examples) = (self.done, self.problem.training.len());
+        let epoch = done as f64 / self.optimise.steps_per_epoch(examples);
+        Course { done, total: self.optimise.steps(examples), epoch }
+    }
+
+    /// The learning rate of the last step.
+    pub(super) fn learning_rate(&self) -> f64 {
+        self.optimise.learning_rate_at(self.done.saturating_sub(1), self.problem.training.len())
+    }
+
+    pub(super) fn save(&self, state: &mut State) {
+        state.put_number("done", self.done as f64);
+        state.put_mean("log_likelihood", self.log_likelihood);
+    }
+
+    pub(super) fn restore(&mut self, state: &State) -> Result<()> {
+        self.done = state.get_number("done")? as u64;
+        self.log_likelihood = state.get_mean("log_likelihood")?;
+        Ok(())
     }
 }

@@ -1,13 +1,10 @@
 //! The Gaussian prior: its precision for each tensor, its logarithm, and the pieces a pass over the parameters is cut into.
 
-use crate::arch::Arch;
-use crate::arch::Role;
-use crate::error::Error;
-use crate::error::Result;
+use crate::arch::{Arch, Role};
+use crate::error::{Error, Result};
 use crate::params::Params;
 use crate::rng::BLOCK_LEN;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Values in one piece of a pass, at most: eight arrays of them stay in the second level of the cache.
@@ -24,21 +21,22 @@ pub struct Prior {
     pub scaling: Scaling,
 }
 
-/// How the variance depends on the layer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scaling {
-    /// Not at all.
-    #[default]
-    One,
-    /// Weights have the variance divided by the number of inputs of a unit; all else has it undivided.
-    FanIn,
+named_enum! {
+    /// How the variance depends on the layer.
+    #[derive(Default)]
+    pub enum Scaling {
+        /// Not at all.
+        #[default]
+        One = "one",
+        /// Weights have the variance divided by the number of inputs of a unit; all else has it undivided.
+        FanIn = "fan-in",
+    }
 }
 
 impl Prior {
     /// Says what is wrong with the numbers.
     pub fn check(&self) -> Result<()> {
-        Error::unless_positive("prior.variance", self.variance)
+        Error::unless_positive("variance", self.variance)
     }
 
     /// The variance of each tensor, in the order of the layout.
@@ -84,10 +82,8 @@ pub(super) struct Pieces {
     pub(super) places: Vec<Place>,
 }
 
-/// Where a piece begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Index of its tensor.
     pub(super) tensor: usize,
     /// Blocks of random numbers before it in the tensor.
     pub(super) block: usize,

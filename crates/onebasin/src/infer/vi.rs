@@ -1,47 +1,30 @@
-//! Mean-field variational inference: a diagonal Gaussian climbs the evidence lower bound.
+//! Mean-field variational inference: a diagonal Gaussian maximises the evidence lower bound.
 
-use super::Inference;
-use super::Info;
-use super::Optimise;
-use super::Prior;
-use super::Problem;
-use super::Scaling;
-use super::State;
-use super::Teacher;
-use super::ascent::Ascent;
-use super::ascent::LOG_EVERY;
-use super::optimise::StepRule;
+use super::distil::Distillation;
+use super::optimise::{Optimisation, StepRule};
 use super::prior::Place;
-use super::taught::Taught;
-use crate::error::Error;
-use crate::error::Result;
-use crate::kernels::Isa;
-use crate::kernels::gaussian::Draw;
-use crate::kernels::gaussian::Spread;
-use crate::kernels::gaussian::StepGaussian;
-use crate::kernels::gaussian::SumGradients;
-use crate::kernels::gaussian::SumMoments;
-use crate::kernels::math;
-use crate::kernels::optimise::Rule;
+use super::{Course, Inference, Info, Optimise, Prior, Problem, Scaling, Settings, Started, State, Teacher};
+use crate::error::{Error, Result};
+use crate::keys::number;
 use crate::params::Params;
-use crate::posterior::Gaussian;
-use crate::posterior::Posterior;
-use crate::rng::BLOCK_LEN;
-use crate::rng::Stream;
-use serde::Deserialize;
-use serde::Serialize;
+use crate::posterior::{Gaussian, Posterior};
+use crate::rng::{BLOCK_LEN, Stream};
+use onebasin_kernels::gaussian::{Draw, Spread, StepGaussian, SumGradients, SumMoments};
+use onebasin_kernels::optimise::Rule;
+use onebasin_kernels::{Isa, ThreadPool, math};
+use serde::{Deserialize, Serialize};
 
-/// Settings.
+/// Settings of mean-field variational inference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ViConfig {
-    /// How the lower bound is climbed.
+    /// How the lower bound is optimised.
     pub optimise: Optimise,
-    /// The standard deviation of every parameter at the beginning.
+    /// The standard deviation of every parameter at the start.
     #[serde(default = "default_std")]
     pub std: f64,
-    /// Points drawn for each step.
-    #[serde(default = "default_samples")]
+    /// Number of points drawn for each step.
+    #[serde(default = "number::<1, _>")]
     pub samples: usize,
 }
 
@@ -49,25 +32,22 @@ fn default_std() -> f64 {
     0.01
 }
 
-fn default_samples() -> usize {
-    1
-}
+impl Settings for ViConfig {
+    fn check(&self) -> Result<()> {
+        self.optimise.check().map_err(|error| error.within("optimise"))?;
+        Error::unless_counted("samples", self.samples as u64)?;
+        Error::unless_positive("std", self.std)
+    }
 
-impl ViConfig {
-    /// Says what is wrong with the numbers.
-    pub fn check(&self) -> Result<()> {
-        self.optimise.check()?;
-        if self.samples == 0 {
-            return Err(Error::Zero { what: "infer.samples".to_owned() });
-        }
-        Error::unless_positive("infer.std", self.std)
+    fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, _: Option<&Posterior>) -> Result<Started> {
+        Ok(Box::new(Vi::new(self, problem, seed, pool)?))
     }
 }
 
-/// A Gaussian on its way up.
+/// A Gaussian that is optimised.
 #[derive(Debug)]
 pub struct Vi {
-    ascent: Ascent,
+    optimisation: Optimisation,
     samples: usize,
     seed: u64,
     mean: Vec<f32>,
@@ -81,8 +61,8 @@ pub struct Vi {
 }
 
 impl Vi {
-    /// Begins around the initial values of `seed`.
-    pub fn new(config: &ViConfig, problem: &Problem, seed: u64, threads: usize) -> Result<Self> {
+    /// Starts around the initialisation of `seed`.
+    pub fn new(config: &ViConfig, problem: &Problem, seed: u64, pool: &ThreadPool) -> Result<Self> {
         problem.check()?;
         config.check()?;
         let layout = problem.arch.layout();
@@ -91,7 +71,7 @@ impl Vi {
         // The inverse of softplus, ln(eˢ − 1).
         let rho = config.std + (-(-config.std).exp_m1()).ln();
         let mut vi = Self {
-            ascent: Ascent::new(config.optimise, problem, seed, threads)?,
+            optimisation: Optimisation::new(config.optimise, problem, seed, pool)?,
             samples: config.samples,
             seed,
             mean: problem.arch.initialise(seed).values().to_vec(),
@@ -105,21 +85,21 @@ impl Vi {
         Ok(vi)
     }
 
-    /// Begins at the Gaussian of a teacher, which is the prior too, and learns what the teacher predicts on the images of the
-    /// problem, whose own labels and prior are not looked at. Standard deviations begin at `config.std` times those of that
+    /// Distils a teacher: starts at its Gaussian, which is the prior too, and learns what it predicts on the examples of the
+    /// problem, whose own labels and prior are not looked at. Standard deviations start at `config.std` times those of that
     /// Gaussian, and learning rates are in units of them.
-    pub fn taught(
+    pub fn distil(
         config: &ViConfig,
         problem: &Problem,
         teacher: Teacher<'_>,
         seed: u64,
-        threads: usize,
+        pool: &ThreadPool,
     ) -> Result<Self> {
-        let (arch, images) = (&problem.arch, problem.training.len());
+        let (arch, examples) = (&problem.arch, problem.training.len());
         arch.layout().check_same(teacher.gaussian.mean().layout())?;
         let problem = Problem { prior: Prior { variance: 1.0, scaling: Scaling::One }, ..problem.clone() };
-        let mut vi = Self::new(config, &problem, seed, threads)?;
-        vi.ascent.taught = Some(Taught::new(teacher, images, arch.classes(), seed)?);
+        let mut vi = Self::new(config, &problem, seed, pool)?;
+        vi.optimisation.distillation = Some(Distillation::new(teacher, examples, arch.classes(), seed)?);
         vi.mean.fill(0.0);
         vi.draw(0);
         Ok(vi)
@@ -127,11 +107,11 @@ impl Vi {
 
     /// The Gaussian as it is now.
     pub fn gaussian(&self) -> Gaussian {
-        let layout = self.ascent.problem.arch.layout();
+        let layout = self.optimisation.problem.arch.layout();
         let params = |values| Params::from_values(layout, values).expect("as many values as the layout has");
         let std: Vec<f32> = self.rho.iter().map(|rho| math::softplus(*rho)).collect();
-        if let Some(taught) = &self.ascent.taught {
-            return taught.gaussian(&self.mean, &std);
+        if let Some(distillation) = &self.optimisation.distillation {
+            return distillation.gaussian(&self.mean, &std);
         }
         Gaussian::new(params(self.mean.clone()), params(std)).expect("softplus is never negative")
     }
@@ -139,7 +119,7 @@ impl Vi {
     /// E[log p(θ)] of the prior minus E[log q(θ)]: what is added to the expected log-likelihood, at temperature one
     /// minus the Kullback-Leibler divergence.
     fn entropy_and_prior(&self) -> (f64, f64) {
-        let (isa, pieces) = (self.ascent.net.isa(), &self.ascent.pieces);
+        let (isa, pieces) = (self.optimisation.isa, &self.optimisation.pieces);
         let (mut entropy, mut prior) = (0.0, 0.0);
         for (range, precision) in pieces.ranges.iter().zip(&pieces.precisions) {
             let (count, precision) = (range.len() as f64, f64::from(*precision));
@@ -153,10 +133,10 @@ impl Vi {
 
     /// Draws the point of `sample` of the next step.
     fn draw(&mut self, sample: usize) {
-        let Ascent { problem, net, pieces, done, .. } = &self.ascent;
+        let Optimisation { problem, pool, isa, pieces, done, .. } = &self.optimisation;
         let noise = Noise::new(self.seed, problem, done * self.samples as u64 + sample as u64);
-        let (isa, mean, rho) = (net.isa(), &self.mean, &self.rho);
-        net.team().pieces(&pieces.ranges, [self.point.values_mut()], |index, [point]| {
+        let (isa, mean, rho) = (*isa, &self.mean, &self.rho);
+        pool.pieces(&pieces.ranges, [self.point.values_mut()], |index, [point]| {
             let range = pieces.ranges[index].clone();
             noise.draw(isa, pieces.places[index], &mean[range.clone()], &rho[range], point);
         });
@@ -164,33 +144,33 @@ impl Vi {
 
     /// Adds the last gradient to the sums.
     fn gather(&mut self, first: bool) {
-        let Ascent { net, pieces, gradient, .. } = &self.ascent;
+        let Optimisation { pool, isa, pieces, gradient, .. } = &self.optimisation;
         let (gradient, point, mean) = (gradient.values(), self.point.values(), &self.mean);
         let [sum, spread_sum] = &mut self.sums;
-        net.team().pieces(&pieces.ranges, [sum, spread_sum], |index, [sum, spread_sum]| {
+        pool.pieces(&pieces.ranges, [sum, spread_sum], |index, [sum, spread_sum]| {
             let range = pieces.ranges[index].clone();
             if first {
                 sum.fill(0.0);
                 spread_sum.fill(0.0);
             }
             let (gradient, point) = (&gradient[range.clone()], &point[range.clone()]);
-            net.isa().run(SumGradients { sum, spread_sum, gradient, point, mean: &mean[range] });
+            isa.run(SumGradients { sum, spread_sum, gradient, point, mean: &mean[range] });
         });
     }
 
     /// Steps the Gaussian, and draws the first point of the step after it while each piece is still in the cache.
-    fn ascend<R: Rule>(&mut self, rule: R) {
-        let Ascent { optimise, problem, net, pieces, gradient, done, .. } = &self.ascent;
-        let (temperature, count) = (problem.temperature, self.ascent.label_count());
+    fn advance<R: Rule>(&mut self, rule: R) {
+        let Optimisation { optimise, problem, pool, isa, pieces, gradient, done, .. } = &self.optimisation;
+        let (temperature, count) = (problem.temperature, self.optimisation.label_count());
         let scale = (1.0 / (temperature * (self.samples * optimise.batch) as f64)) as f32;
         let decay = (1.0 / (temperature * count)) as f32;
         let entropy = (1.0 / count) as f32;
         let noise = Noise::new(self.seed, problem, (done + 1) * self.samples as u64);
-        let (isa, single, gradient) = (net.isa(), self.samples == 1, gradient.values());
+        let (isa, single, gradient) = (*isa, self.samples == 1, gradient.values());
         let [sum, spread_sum] = &self.sums;
         let ([first, second], [third, fourth]) = (&mut self.mean_moments, &mut self.rho_moments);
         let arrays = [&mut self.mean[..], &mut self.rho, self.point.values_mut(), first, second, third, fourth];
-        net.team().pieces(&pieces.ranges, arrays, |index, [mean, rho, point, first, second, third, fourth]| {
+        pool.pieces(&pieces.ranges, arrays, |index, [mean, rho, point, first, second, third, fourth]| {
             let range = pieces.ranges[index].clone();
             let (gradient, spread) = if single {
                 (&gradient[range], Spread::Point(point))
@@ -240,46 +220,37 @@ impl Noise {
 
 impl Inference for Vi {
     fn step(&mut self) {
-        self.ascent.load();
+        self.optimisation.load();
         for sample in 0..self.samples {
             // The first was drawn by the step before.
             if sample > 0 {
                 self.draw(sample);
             }
-            self.ascent.evaluate(&self.point);
+            self.optimisation.evaluate(&self.point);
             if self.samples > 1 {
                 self.gather(sample == 0);
             }
         }
-        match self.ascent.rule() {
-            StepRule::Adam(rule) => self.ascend(rule),
-            StepRule::Sgd(rule) => self.ascend(rule),
+        match self.optimisation.rule() {
+            StepRule::Adam(rule) => self.advance(rule),
+            StepRule::Sgd(rule) => self.advance(rule),
         }
-        self.ascent.done += 1;
+        self.optimisation.done += 1;
     }
 
-    fn done(&self) -> u64 {
-        self.ascent.done
-    }
-    fn total(&self) -> u64 {
-        self.ascent.total()
-    }
-    fn epoch(&self) -> f64 {
-        self.ascent.epoch()
-    }
-    fn log_every(&self) -> u64 {
-        LOG_EVERY
+    fn course(&self) -> Course {
+        self.optimisation.course()
     }
 
     fn info(&mut self) -> Info {
-        let log_likelihood = self.ascent.log_likelihood.take();
-        let (temperature, count) = (self.ascent.problem.temperature, self.ascent.label_count());
+        let log_likelihood = self.optimisation.log_likelihood.take();
+        let (temperature, count) = (self.optimisation.problem.temperature, self.optimisation.label_count());
         let (entropy, prior) = self.entropy_and_prior();
         Info(vec![
             ("elbo", (log_likelihood + prior / count) / temperature + entropy / count),
             ("nll", -log_likelihood),
             ("kl", -(entropy + prior) / count),
-            ("rate", self.ascent.rate()),
+            ("learning_rate", self.optimisation.learning_rate()),
         ])
     }
 
@@ -290,7 +261,7 @@ impl Inference for Vi {
         for (name, values) in NAMES.into_iter().zip(vectors) {
             state.put(name, values);
         }
-        self.ascent.save(&mut state);
+        self.optimisation.save(&mut state);
         state
     }
 
@@ -300,7 +271,7 @@ impl Inference for Vi {
         for (name, values) in NAMES.into_iter().zip(vectors) {
             state.get(name, values)?;
         }
-        self.ascent.restore(state)?;
+        self.optimisation.restore(state)?;
         self.draw(0);
         Ok(())
     }

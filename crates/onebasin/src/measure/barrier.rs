@@ -1,13 +1,18 @@
-//! Barriers: by how much loss and error rise on the way between two posteriors.
+//! Barriers: by how much loss and error rise on the path between two posteriors, and how far other draws could have put
+//! them, by means over the samples, drawn again.
 
-use super::bootstrap::Scores;
 use super::quality::Score;
-use super::quality::null_is_nan;
+use crate::keys::null_is_nan;
 use crate::path::between;
-use serde::Deserialize;
-use serde::Serialize;
+use crate::rng::{Stream, below};
+use onebasin_kernels::geometry::{Geometry, Plane, blocks};
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::outer::WeightGradient;
+use onebasin_kernels::{Aligned, Isa, pack};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-/// Loss and error along a way, with what they rise by.
+/// Loss and error along a path, with what they rise by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// From one end to the other.
@@ -18,14 +23,14 @@ pub struct Curve {
     pub error: Barriers,
 }
 
-/// One place on the way.
+/// One point of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// From 0 to 1.
     pub tau: f64,
     /// Minus the mean logarithm of the predictive probability of the label.
     pub loss: Estimate,
-    /// Part of the images whose most probable class is not their label.
+    /// Part of the examples whose most probable class is not their label.
     pub error: Estimate,
 }
 
@@ -63,10 +68,10 @@ pub struct Barrier {
 }
 
 impl Curve {
-    /// From the scores at each τ of `grid`, which has one half in the middle; sums over `images`.
-    pub(super) fn new(grid: &[f64], scores: &[Scores], images: usize) -> Self {
-        let (loss, losses) = Self::quantity(grid, scores, |score| score.nll / images as f64);
-        let (error, errors) = Self::quantity(grid, scores, |score| score.errors / images as f64);
+    /// From the scores at each τ of `grid`, which has one half in the middle; sums over `examples`.
+    pub(super) fn new(grid: &[f64], scores: &[Scores], examples: usize) -> Self {
+        let (loss, losses) = Self::quantity(grid, scores, |score| score.nll / examples as f64);
+        let (error, errors) = Self::quantity(grid, scores, |score| score.errors / examples as f64);
         let points = grid.iter().zip(losses).zip(errors);
         Self { points: points.map(|((tau, loss), error)| Point { tau: *tau, loss, error }).collect(), loss, error }
     }
@@ -77,10 +82,10 @@ impl Curve {
         let curves: Vec<Vec<f64>> = (0..scores[0].replicates.len())
             .map(|replicate| scores.iter().map(|scores| of(&scores.replicates[replicate])).collect())
             .collect();
-        let spread: Vec<[Rise; 3]> = curves.iter().map(|curve| rises(grid, curve)).collect();
+        let spread: Vec<[Barrier; 3]> = curves.iter().map(|curve| rises(grid, curve)).collect();
         let [barrier, midpoint, instability] = [0, 1, 2].map(|which| {
-            let Rise { value, at } = rises(grid, &whole)[which];
-            Barrier { value, at, standard_error: deviation(spread.iter().map(|rises| rises[which].value)) }
+            let standard_error = deviation(spread.iter().map(|rises| rises[which].value));
+            Barrier { standard_error, ..rises(grid, &whole)[which] }
         });
         let estimate = |(index, value): (usize, &f64)| Estimate {
             value: *value,
@@ -90,28 +95,20 @@ impl Curve {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Rise {
-    value: f64,
-    at: f64,
-}
-
 /// The barrier, the midpoint and the instability of one curve.
-fn rises(grid: &[f64], curve: &[f64]) -> [Rise; 3] {
+fn rises(grid: &[f64], curve: &[f64]) -> [Barrier; 3] {
+    let rise = |value, at| Barrier { value, at, standard_error: None };
     let (first, last) = (curve[0], curve[curve.len() - 1]);
-    let over =
-        |base: &dyn Fn(f64) -> f64| {
-            let rises = grid.iter().zip(curve).map(|(tau, value)| Rise { value: value - base(*tau), at: *tau });
-            // A curve that is not a number somewhere has no largest value.
-            rises.reduce(|best, next| {
-                if next.value > best.value || next.value.is_nan() && !best.value.is_nan() { next } else { best }
-            })
-        };
+    // A curve that is not a number somewhere has no largest value.
+    let exceeds = |next: f64, best: f64| next > best || next.is_nan() && !best.is_nan();
+    let over = |base: &dyn Fn(f64) -> f64| {
+        let rises = grid.iter().zip(curve).map(|(tau, value)| rise(value - base(*tau), *tau));
+        let largest = rises.reduce(|best, next| if exceeds(next.value, best.value) { next } else { best });
+        largest.expect("a grid has points")
+    };
     let mean = between(first, last, 0.5);
-    let middle = Rise { value: curve[curve.len() / 2] - mean, at: grid[grid.len() / 2] };
-    let [barrier, instability] =
-        [over(&|tau| between(first, last, tau)), over(&|_| mean)].map(|rise| rise.expect("a grid has points"));
-    [barrier, middle, instability]
+    let middle = rise(curve[curve.len() / 2] - mean, grid[grid.len() / 2]);
+    [over(&|tau| between(first, last, tau)), middle, over(&|_| mean)]
 }
 
 /// The standard deviation of some numbers, if there are two or more.
@@ -120,4 +117,145 @@ fn deviation(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     let mean = values.clone().sum::<f64>() / count;
     let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
     (count > 1.0).then(|| (squares / (count - 1.0)).sqrt())
+}
+
+impl Estimate {
+    /// Returns the mean of values and its standard error, the sample standard deviation divided by √n; a single value has
+    /// none.
+    pub fn mean_of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let value = values.iter().sum::<f64>() / count;
+        let standard_error = (values.len() > 1).then(|| {
+            let squares: f64 = values.iter().map(|other| (other - value).powi(2)).sum();
+            (squares / (count - 1.0) / count).sqrt()
+        });
+        Self { value, standard_error }
+    }
+}
+
+/// Replicates of a mean over samples, each with weights of its own, which are the same wherever it is used.
+#[derive(Debug)]
+pub(super) struct Bootstrap {
+    samples: usize,
+    pub(super) replicates: usize,
+    /// How often a replicate drew a sample, by the number of samples: (replicate blocks, samples, 16).
+    weights: Aligned,
+    isa: Isa,
+}
+
+impl Bootstrap {
+    /// One sample has no spread, so it has no replicates.
+    pub(super) fn new(seed: u64, replicates: usize, samples: usize) -> Self {
+        let replicates = if samples > 1 { replicates } else { 0 };
+        // (sample, replicate)
+        let mut weights = vec![0.0; samples * replicates];
+        for replicate in 0..replicates {
+            let mut generator = Stream::new(seed, "bootstrap", replicate as u64).generator();
+            for _ in 0..samples {
+                weights[below(&mut generator, samples) * replicates + replicate] += 1.0 / samples as f32;
+            }
+        }
+        let plane = Plane::vectors(samples);
+        let mut packed = Aligned::zeros(blocks(replicates) * plane.block());
+        if replicates > 0 {
+            pack::vectors(plane, replicates, 0..blocks(replicates), &weights, &mut packed);
+        }
+        Self { samples, replicates, weights: packed, isa: Isa::detect() }
+    }
+
+    /// The means over `samples` (sample, entry) of some entries; the first of them is a multiple of 16.
+    pub(super) fn means(&self, samples: &[f32], entries: Range<usize>) -> Means {
+        let all = samples.len() / self.samples;
+        let mut whole = vec![0.0; entries.len()];
+        for sample in samples.chunks_exact(all) {
+            for (sum, value) in whole.iter_mut().zip(&sample[entries.clone()]) {
+                *sum += f64::from(*value);
+            }
+        }
+        for sum in &mut whole {
+            *sum /= self.samples as f64;
+        }
+        let mut replicates = vec![0.0; self.replicates * entries.len()];
+        if self.replicates > 0 {
+            assert!(entries.start.is_multiple_of(BLOCK), "blocks are packed whole");
+            let plane = Plane::vectors(self.samples);
+            let mut packed = Aligned::zeros(blocks(entries.len()) * plane.block());
+            pack::vectors(plane, all, entries.start / BLOCK..blocks(entries.end), samples, &mut packed);
+            let (inputs, units) = (self.replicates, entries.len());
+            self.isa.run(WeightGradient {
+                geometry: &Geometry { kernel: 1, stride: 1, inputs, units, from: plane, to: plane },
+                columns: self.samples,
+                images: 1,
+                x: &self.weights,
+                dy: &packed,
+                input_blocks: 0..blocks(inputs),
+                gradient: &mut replicates,
+                accumulate: false,
+            });
+        }
+        Means { whole, replicates }
+    }
+}
+
+/// The predictive means of some examples.
+#[derive(Debug)]
+pub(super) struct Means {
+    /// Over all samples, (example, class).
+    whole: Vec<f64>,
+    /// (replicate, example, class)
+    replicates: Vec<f32>,
+}
+
+impl Means {
+    /// Those of the mixture of two posteriors.
+    pub(super) fn mixture(from: &Self, to: &Self, tau: f64) -> Self {
+        let whole = from.whole.iter().zip(&to.whole);
+        let replicates = from.replicates.iter().zip(&to.replicates);
+        Self {
+            whole: whole.map(|(from, to)| between(*from, *to, tau)).collect(),
+            replicates: replicates.map(|(from, to)| between(f64::from(*from), f64::from(*to), tau) as f32).collect(),
+        }
+    }
+
+    pub(super) fn scores(&self, labels: &[u32]) -> Scores {
+        let replicates = self.replicates.chunks_exact(self.whole.len());
+        Scores {
+            whole: Score::default().with_rows(&self.whole, labels),
+            replicates: replicates.map(|replicate| Score::default().with_rows(replicate, labels)).collect(),
+        }
+    }
+}
+
+/// Sums over examples, of the means over all samples and of those of each replicate.
+#[derive(Clone, Debug)]
+pub(super) struct Scores {
+    pub(super) whole: Score,
+    pub(super) replicates: Vec<Score>,
+}
+
+impl Scores {
+    pub(super) fn zero(replicates: usize) -> Self {
+        Self { whole: Score::default(), replicates: vec![Score::default(); replicates] }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        let replicates = self.replicates.iter_mut().zip(&other.replicates);
+        for (sum, score) in replicates.chain([(&mut self.whole, &other.whole)]) {
+            sum.errors += score.errors;
+            sum.nll += score.nll;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_standard_error_is_that_of_the_mean() {
+        // Variance 4 with n - 1, divided by 4 values.
+        assert_eq!(Estimate::mean_of(&[1.0, 1.0, 1.0, 5.0]), Estimate { value: 2.0, standard_error: Some(1.0) });
+        assert_eq!(Estimate::mean_of(&[3.0]), Estimate { value: 3.0, standard_error: None });
+        assert!(Estimate::mean_of(&[]).value.is_nan());
+    }
 }

@@ -1,24 +1,15 @@
-//! Measures a path: the predictive distribution of draws at each of its points, by blocks of images.
+//! Measures a path: the predictive distribution of draws at each of its points, by blocks of images, also at the softmax
+//! temperature at which it predicts best.
 
-use super::barrier::Curve;
-use super::bootstrap::Bootstrap;
-use super::bootstrap::Means;
-use super::bootstrap::Scores;
-use super::temperature;
-use super::temperature::Sampled;
+use super::barrier::{Bootstrap, Curve, Means, Scores};
 use crate::data::Examples;
-use crate::error::Error;
-use crate::error::Result;
-use crate::kernels::Team;
-use crate::kernels::lanes::BLOCK;
-use crate::path::Path;
-use crate::path::grid;
-use crate::posterior::Gaussian;
-use crate::posterior::Posterior;
-use crate::posterior::Predictor;
-use serde::Deserialize;
-use serde::Serialize;
-use std::ops::ControlFlow;
+use crate::error::{Error, Result};
+use crate::path::{Path, grid};
+use crate::posterior::{Gaussian, Posterior, Predictor, SampleProbabilities};
+use crate::progress::Monitor;
+use onebasin_kernels::ThreadPool;
+use onebasin_kernels::lanes::BLOCK;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Bytes that the probabilities of one point of a path may have at a time; those of both ends are kept beside them.
@@ -31,13 +22,13 @@ const ENTRIES: usize = 512;
 /// How a path is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BarrierSettings {
-    /// Points of the path, ends included; odd, so that the middle is one of them.
+    /// Number of points of the path, ends included; odd, so that the middle is one of them.
     pub points: usize,
-    /// Draws at each point, with the same noise; where nothing has width, there is one.
+    /// Number of Monte Carlo samples per point of the path, with the same noise at each; one where all standard deviations are zero.
     pub samples: usize,
-    /// Bootstrap replicates behind the standard errors.
+    /// Number of bootstrap replicates behind the standard errors.
     pub replicates: usize,
-    /// Of draws and replicates.
+    /// Seed of samples and replicates.
     pub seed: u64,
 }
 
@@ -51,15 +42,9 @@ impl BarrierSettings {
     /// Refuses what cannot be measured.
     pub fn check(&self) -> Result<()> {
         grid(self.points)?;
-        if !(1..=MOST).contains(&self.samples) {
-            let value = self.samples.to_string();
-            return Err(Error::OutOfRange { what: "the number of samples", value, expected: "from 1 to 100000" });
-        }
-        if !(2..=MOST).contains(&self.replicates) {
-            let value = self.replicates.to_string();
-            return Err(Error::OutOfRange { what: "the number of replicates", value, expected: "from 2 to 100000" });
-        }
-        Ok(())
+        let Self { samples, replicates, .. } = *self;
+        Error::unless((1..=MOST).contains(&samples), "samples", samples, "from 1 to 100000")?;
+        Error::unless((2..=MOST).contains(&replicates), "replicates", replicates, "from 2 to 100000")
     }
 }
 
@@ -69,9 +54,9 @@ const MOST: usize = 100_000;
 /// What was measured along a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
-    /// Images it was measured on.
-    pub images: usize,
-    /// Draws at each point.
+    /// Number of examples it was measured on.
+    pub examples: usize,
+    /// Number of Monte Carlo samples at each point.
     pub samples: usize,
     /// Along the path.
     pub path: Curve,
@@ -92,16 +77,14 @@ pub struct Calibrated {
 
 impl Curves {
     /// Measures `path` on `examples`; if there are images for `calibration`, also with the softmax temperature that is best on those.
-    ///
-    /// `progress` is told how much of how much is done, and may break off: then the result is `None`.
     pub fn along(
         path: &dyn Path,
         predictor: &mut Predictor,
         examples: &Examples,
         calibration: Option<&Examples>,
         settings: BarrierSettings,
-        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
-    ) -> Result<Option<Self>> {
+        monitor: &mut Monitor<'_>,
+    ) -> Result<Self> {
         settings.check()?;
         let grid = grid(settings.points)?;
         let last = grid.len() - 1;
@@ -109,7 +92,7 @@ impl Curves {
         let drawn = ends.iter().any(|end| end.std().values().iter().any(|std| *std != 0.0));
         let samples = if drawn { settings.samples } else { 1 };
         let bootstrap = Bootstrap::new(settings.seed, settings.replicates, samples);
-        let zeros = || vec![Scores::zero(bootstrap.replicates()); grid.len()];
+        let zeros = || vec![Scores::zero(bootstrap.replicates); grid.len()];
         let (mut along, mut mixture, mut tempered) = (zeros(), zeros(), zeros());
 
         let all = examples.len() + calibration.map_or(0, Examples::len);
@@ -120,45 +103,42 @@ impl Curves {
         if let Some(examples) = calibration {
             let block = Block { examples, bootstrap: &bootstrap, samples, seed: settings.seed };
             for tau in &grid {
-                let evaluated =
-                    block.evaluate(path.at(*tau)?, predictor, &mut |part, _| progress(done + part, total))?;
-                let Some(probabilities) = evaluated else { return Ok(None) };
+                let gaussian = path.at(*tau)?;
+                let probabilities =
+                    monitor.part(done, total, |monitor| block.evaluate(gaussian, predictor, monitor))?;
                 done += samples * examples.len();
                 let (labels, classes) = (examples.dataset().labels(), examples.classes());
                 let sampled = Sampled { probabilities: &probabilities, labels, classes };
-                inverses.push(sampled.best_inverse_temperature(predictor.team()));
+                inverses.push(sampled.best_inverse_temperature(predictor.pool()));
             }
         }
         for first in (0..examples.len()).step_by(images) {
-            let range = first..examples.len().min(first + images);
-            let block =
-                Block { examples: &part(examples, range)?, bootstrap: &bootstrap, samples, seed: settings.seed };
+            let indices: Vec<u32> = (first as u32..examples.len().min(first + images) as u32).collect();
+            let part = Examples::new(examples.dataset().select(&indices), examples.standardisation().clone())?;
+            let block = Block { examples: &part, bootstrap: &bootstrap, samples, seed: settings.seed };
             let mut evaluate = |gaussian: Gaussian, predictor: &mut Predictor| {
-                let evaluated = block.evaluate(gaussian, predictor, &mut |part, _| progress(done + part, total));
+                let evaluated = monitor.part(done, total, |monitor| block.evaluate(gaussian, predictor, monitor));
                 done += samples * block.examples.len();
                 evaluated
             };
-            let [from, to] = &ends;
-            let Some(mut from) = evaluate(from.clone(), predictor)? else { return Ok(None) };
-            let Some(mut to) = evaluate(to.clone(), predictor)? else { return Ok(None) };
-            let mixed = block.mixtures(&from, &to, &grid, predictor.team());
-            for (sum, scores) in mixture.iter_mut().zip(&mixed) {
-                sum.add(scores);
-            }
-            let mut temper = |point: usize, probabilities: &mut [f32], team: &Team| {
+            let mut from = evaluate(ends[0].clone(), predictor)?;
+            let mut to = evaluate(ends[1].clone(), predictor)?;
+            let mixed = block.mixtures(&from, &to, &grid, predictor.pool());
+            mixture.iter_mut().zip(&mixed).for_each(|(sum, scores)| sum.add(scores));
+            let mut temper = |point: usize, probabilities: &mut [f32], pool: &ThreadPool| {
                 if let Some(inverse) = inverses.get(point) {
-                    temperature::temper(probabilities, block.examples.classes(), *inverse, team);
-                    tempered[point].add(&block.scores(probabilities, team));
+                    temper(probabilities, block.examples.classes(), *inverse, pool);
+                    tempered[point].add(&block.scores(probabilities, pool));
                 }
             };
             for (end, probabilities) in [(0, &mut from), (last, &mut to)] {
                 along[end].add(&mixed[end]);
-                temper(end, probabilities, predictor.team());
+                temper(end, probabilities, predictor.pool());
             }
             for (point, tau) in grid.iter().enumerate().take(last).skip(1) {
-                let Some(mut probabilities) = evaluate(path.at(*tau)?, predictor)? else { return Ok(None) };
-                along[point].add(&block.scores(&probabilities, predictor.team()));
-                temper(point, &mut probabilities, predictor.team());
+                let mut probabilities = evaluate(path.at(*tau)?, predictor)?;
+                along[point].add(&block.scores(&probabilities, predictor.pool()));
+                temper(point, &mut probabilities, predictor.pool());
             }
         }
         let curve = |scores: &[Scores]| Curve::new(&grid, scores, examples.len());
@@ -167,14 +147,8 @@ impl Curves {
             path: curve(&tempered),
         });
         let (path, mixture) = (curve(&along), curve(&mixture));
-        Ok(Some(Self { images: examples.len(), samples, path, mixture, calibrated }))
+        Ok(Self { examples: examples.len(), samples, path, mixture, calibrated })
     }
-}
-
-/// Some of the images.
-fn part(examples: &Examples, range: Range<usize>) -> Result<Examples> {
-    let indices: Vec<u32> = (range.start as u32..range.end as u32).collect();
-    Examples::new(examples.dataset().select(&indices), examples.standardisation().clone())
 }
 
 /// Images whose probabilities at all samples are in memory together.
@@ -187,32 +161,27 @@ struct Block<'a> {
 
 impl Block<'_> {
     /// The probabilities at draws of a Gaussian, (sample, image, class).
-    fn evaluate(
-        &self,
-        gaussian: Gaussian,
-        predictor: &mut Predictor,
-        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
-    ) -> Result<Option<Vec<f32>>> {
+    fn evaluate(&self, gaussian: Gaussian, predictor: &mut Predictor, monitor: &mut Monitor<'_>) -> Result<Vec<f32>> {
         let classes = self.examples.classes();
         let each = self.examples.len() * classes;
         let mut all = vec![0.0; self.samples * each];
         let posterior = Posterior::Gaussian(gaussian);
-        let whole = predictor.visit(&posterior, self.examples, self.samples, self.seed, progress, |part| {
-            let first = part.sample * each + part.first_image * classes;
+        let keep = |part: SampleProbabilities<'_>| {
+            let first = part.sample * each + part.first * classes;
             all[first..][..part.probabilities.len()].copy_from_slice(part.probabilities);
-        })?;
-        Ok(whole.is_continue().then_some(all))
+        };
+        predictor.visit(&posterior, self.examples, self.samples, self.seed, keep, monitor)?;
+        Ok(all)
     }
 
-    fn scores(&self, probabilities: &[f32], team: &Team) -> Scores {
-        let scores = self
-            .by_pieces(1, team, |entries, labels| vec![self.bootstrap.means(probabilities, entries).scores(labels)]);
-        scores.into_iter().next().expect("there is one")
+    fn scores(&self, probabilities: &[f32], pool: &ThreadPool) -> Scores {
+        let work = |entries, labels: &[u32]| vec![self.bootstrap.means(probabilities, entries).scores(labels)];
+        self.by_pieces(1, pool, work).remove(0)
     }
 
     /// Of the mixtures of two ends, those at τ = 0 and τ = 1 being the ends themselves.
-    fn mixtures(&self, from: &[f32], to: &[f32], grid: &[f64], team: &Team) -> Vec<Scores> {
-        self.by_pieces(grid.len(), team, |entries, labels| {
+    fn mixtures(&self, from: &[f32], to: &[f32], grid: &[f64], pool: &ThreadPool) -> Vec<Scores> {
+        self.by_pieces(grid.len(), pool, |entries, labels| {
             let [from, to] = [from, to].map(|samples| self.bootstrap.means(samples, entries.clone()));
             grid.iter().map(|tau| Means::mixture(&from, &to, *tau).scores(labels)).collect()
         })
@@ -222,21 +191,128 @@ impl Block<'_> {
     fn by_pieces(
         &self,
         count: usize,
-        team: &Team,
+        pool: &ThreadPool,
         work: impl Fn(Range<usize>, &[u32]) -> Vec<Scores> + Sync,
     ) -> Vec<Scores> {
         let (labels, classes) = (self.examples.dataset().labels(), self.examples.classes());
         // So that every piece begins with a whole block of probabilities.
         let images = (ENTRIES / classes).next_multiple_of(BLOCK).max(BLOCK);
         let mut pieces = vec![Vec::new(); labels.len().div_ceil(images)];
-        team.chunks(&mut pieces, 1, |piece, out| {
+        pool.chunks(&mut pieces, 1, |piece, out| {
             let range = piece * images..labels.len().min((piece + 1) * images);
             out[0] = work(range.start * classes..range.end * classes, &labels[range]);
         });
-        let mut sums = vec![Scores::zero(self.bootstrap.replicates()); count];
+        let mut sums = vec![Scores::zero(self.bootstrap.replicates); count];
         for piece in &pieces {
             sums.iter_mut().zip(piece).for_each(|(sum, scores)| sum.add(scores));
         }
         sums
+    }
+}
+
+/// Where the logarithm of the inverse temperature is looked for.
+const RANGE: [f64; 2] = [-3.0, 3.0];
+/// Steps of the search: they leave a part of 10⁻⁴ of the range.
+const STEPS: usize = 20;
+
+/// Probabilities of some examples at all samples, and their labels.
+#[derive(Clone, Copy, Debug)]
+struct Sampled<'a> {
+    /// (sample, example, class)
+    probabilities: &'a [f32],
+    labels: &'a [u32],
+    classes: usize,
+}
+
+impl Sampled<'_> {
+    /// The inverse temperature b with the least loss of the mean over samples, if each sample predicts softmax(b z), z its logits.
+    ///
+    /// By golden sections: the loss falls, then rises, in all but odd cases, and then one of its dips is found.
+    fn best_inverse_temperature(&self, pool: &ThreadPool) -> f64 {
+        let ratio = 0.5 * (5f64.sqrt() - 1.0);
+        let [mut low, mut high] = RANGE;
+        let [mut left, mut right] = [high - ratio * (high - low), low + ratio * (high - low)];
+        let [mut at_left, mut at_right] = [left, right].map(|log| self.loss(log.exp(), pool));
+        for _ in 0..STEPS {
+            if at_left < at_right {
+                (high, right, at_right) = (right, left, at_left);
+                left = high - ratio * (high - low);
+                at_left = self.loss(left.exp(), pool);
+            } else {
+                (low, left, at_left) = (left, right, at_right);
+                right = low + ratio * (high - low);
+                at_right = self.loss(right.exp(), pool);
+            }
+        }
+        (0.5 * (low + high)).exp()
+    }
+
+    fn loss(&self, inverse: f64, pool: &ThreadPool) -> f64 {
+        let each = self.labels.len() * self.classes;
+        let samples = self.probabilities.len() / each;
+        let mut losses = vec![0.0; self.labels.len()];
+        let share = pool.share(losses.len());
+        pool.chunks(&mut losses, share, |part, losses| {
+            for (index, loss) in losses.iter_mut().enumerate() {
+                let image = part * share + index;
+                let rows =
+                    self.probabilities.chunks_exact(each).map(|sample| &sample[image * self.classes..][..self.classes]);
+                let label = self.labels[image] as usize;
+                let mean: f64 = rows.map(|row| at_label(row, label, inverse)).sum::<f64>() / samples as f64;
+                *loss = -mean.max(f64::from(f32::MIN_POSITIVE)).ln();
+            }
+        });
+        losses.iter().sum::<f64>() / losses.len() as f64
+    }
+}
+
+/// softmax(b z) at the label, from softmax(z).
+fn at_label(row: &[f32], label: usize, inverse: f64) -> f64 {
+    let power = |probability: f32| f64::from((probability.max(f32::MIN_POSITIVE).ln()) * inverse as f32).exp();
+    power(row[label]) / row.iter().map(|probability| power(*probability)).sum::<f64>()
+}
+
+/// Turns softmax(z) into softmax(b z), (sample, example, class).
+fn temper(probabilities: &mut [f32], classes: usize, inverse: f64, pool: &ThreadPool) {
+    let share = pool.share(probabilities.len() / classes) * classes;
+    pool.chunks(probabilities, share, |_, rows| {
+        for row in rows.chunks_exact_mut(classes) {
+            let mut sum = 0.0;
+            for probability in &mut *row {
+                *probability = (probability.max(f32::MIN_POSITIVE).ln() * inverse as f32).exp();
+                sum += *probability;
+            }
+            for probability in row {
+                *probability /= sum;
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_temperature_is_found() {
+        // Labels that follow softmax(z) when softmax(3 z) is given: the best inverse temperature is 1/3.
+        let classes = 2;
+        let (mut probabilities, mut labels) = (Vec::new(), Vec::new());
+        for step in 1..100u32 {
+            let first = f64::from(step) / 100.0;
+            let z = (first / (1.0 - first)).ln();
+            for copy in 0..100 {
+                labels.push(u32::from(copy >= step));
+                let given = 1.0 / (1.0 + (-3.0 * z).exp());
+                probabilities.extend([given as f32, 1.0 - given as f32]);
+            }
+        }
+        let sampled = Sampled { probabilities: &probabilities, labels: &labels, classes };
+        let pool = ThreadPool::new(2).unwrap();
+        assert!((sampled.best_inverse_temperature(&pool) - 1.0 / 3.0).abs() < 1e-3);
+        let mut tempered = probabilities.clone();
+        temper(&mut tempered, classes, 1.0 / 3.0, &pool);
+        let sampled = Sampled { probabilities: &tempered, ..sampled };
+        assert!((sampled.best_inverse_temperature(&pool) - 1.0).abs() < 1e-3);
     }
 }

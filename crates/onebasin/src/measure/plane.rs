@@ -1,34 +1,29 @@
 //! Loss, error and log posterior on the plane through three posteriors.
 
 use super::quality::Score;
-use super::quality::null_is_nan;
-use super::triangle::Triangle;
 use crate::arch::Arch;
 use crate::data::Examples;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::infer::Prior;
-use crate::params::Layout;
-use crate::params::Params;
+use crate::keys::null_is_nan;
+use crate::params::{Layout, Params};
 use crate::path::between;
-use crate::posterior::Draws;
-use crate::posterior::Predictor;
+use crate::posterior::{Draws, Gaussian, Predictor, SampleProbabilities};
+use crate::progress::Monitor;
 use crate::rng::Stream;
-use serde::Deserialize;
-use serde::Serialize;
-use std::ops::ControlFlow;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Where a plane is looked at, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlaneSettings {
-    /// Points along each axis.
+    /// Number of points along each axis.
     pub points: usize,
     /// How far the grid goes beyond the three posteriors, as a part of the longer side of the rectangle around them.
     pub margin: f64,
-    /// Draws for the predictive distribution at each point; with 0 only the networks at the means are looked at.
+    /// Number of Monte Carlo samples for the predictive distribution at each point; with 0 only the networks at the means are measured.
     pub samples: usize,
-    /// Of the draws.
+    /// Seed of the samples.
     pub seed: u64,
 }
 
@@ -41,15 +36,9 @@ impl Default for PlaneSettings {
 impl PlaneSettings {
     /// Refuses what cannot be measured.
     pub fn check(&self) -> Result<()> {
-        if !(2..=1000).contains(&self.points) {
-            let value = self.points.to_string();
-            return Err(Error::OutOfRange { what: "the number of points", value, expected: "from 2 to 1000" });
-        }
-        if !(self.margin >= 0.0 && self.margin.is_finite()) {
-            let value = self.margin.to_string();
-            return Err(Error::OutOfRange { what: "the margin", value, expected: "0 or a positive number" });
-        }
-        Ok(())
+        let Self { points, margin, .. } = *self;
+        Error::unless((2..=1000).contains(&points), "points", points, "from 2 to 1000")?;
+        Error::unless(margin >= 0.0 && margin.is_finite(), "margin", margin, "0 or a positive number")
     }
 }
 
@@ -62,16 +51,16 @@ pub struct Density<'a> {
     pub prior: Prior,
     /// Divides the log posterior.
     pub temperature: f64,
-    /// Images that it was trained on, of which those that are looked at may be a part: their log-likelihood is scaled up.
-    pub images: usize,
+    /// Number of training examples, of which those that are measured may be a part: their log-likelihood is scaled up.
+    pub examples: usize,
 }
 
 /// What was measured on a plane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plane {
-    /// Images it was measured on.
-    pub images: usize,
-    /// Draws at each point; 0 where nothing has width.
+    /// Number of examples it was measured on.
+    pub examples: usize,
+    /// Number of Monte Carlo samples at each point; 0 where all standard deviations are zero.
     pub samples: usize,
     /// At the three posteriors.
     pub corners: [PlanePoint; 3],
@@ -89,7 +78,7 @@ pub struct PlanePoint {
     /// Of the network at the mean: minus the mean logarithm of the probability of the label.
     #[serde(deserialize_with = "null_is_nan")]
     pub loss: f64,
-    /// Of the network at the mean: the part of the images whose most probable class is not their label.
+    /// Of the network at the mean: the part of the examples whose most probable class is not their label.
     pub error: f64,
     /// Of the predictive distribution, if there are draws.
     pub marginal: Option<Marginal>,
@@ -103,26 +92,24 @@ pub struct Marginal {
     /// Minus the mean logarithm of the predictive probability of the label.
     #[serde(deserialize_with = "null_is_nan")]
     pub loss: f64,
-    /// The part of the images whose most probable class is not their label.
+    /// The part of the examples whose most probable class is not their label.
     pub error: f64,
 }
 
 impl Plane {
     /// Measures the plane of `triangle` on `examples`; the log posterior, too, if these are training images and `density` is there.
-    ///
-    /// `progress` is told how much of how much is done, and may break off: then the result is `None`.
     pub fn through(
         triangle: &Triangle<'_>,
         predictor: &mut Predictor,
         examples: &Examples,
         settings: PlaneSettings,
         density: Option<Density<'_>>,
-        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
-    ) -> Result<Option<Self>> {
+        monitor: &mut Monitor<'_>,
+    ) -> Result<Self> {
         settings.check()?;
-        let samples = if triangle.has_width() { settings.samples } else { 0 };
-        let places = places(triangle, settings);
-        let weights: Vec<[f64; 3]> = places.iter().map(|place| place.weights).collect();
+        let drawn = triangle.corners.iter().any(|corner| corner.std().values().iter().any(|std| *std != 0.0));
+        let samples = if drawn { settings.samples } else { 0 };
+        let (places, weights) = places(triangle, settings);
         let means = Cloud { triangle, weights: &weights, each: 1 };
         let cloud = Cloud { each: 1 + samples, ..means };
         let first = cloud.len() * examples.len();
@@ -131,13 +118,12 @@ impl Plane {
         let mut scores = vec![[Score::default(); 2]; places.len()];
         let mut sums = Vec::new();
         let labels = examples.dataset().labels();
-        let mut watch = |done, _| progress(done, total);
-        let whole = predictor.visit(&cloud, examples, cloud.len(), settings.seed, &mut watch, |part| {
-            let labels = &labels[part.first_image..][..part.probabilities.len() / examples.classes()];
+        let add = |part: SampleProbabilities<'_>| {
+            let labels = &labels[part.first..][..part.probabilities.len() / examples.classes()];
             let [mean, marginal] = &mut scores[part.sample / cloud.each];
             match part.sample % cloud.each {
                 0 => {
-                    mean.add_rows(part.probabilities, labels);
+                    *mean = mean.with_rows(part.probabilities, labels);
                     sums.clear();
                     sums.resize(part.probabilities.len(), 0.0);
                 }
@@ -149,21 +135,20 @@ impl Plane {
                         for sum in &mut sums {
                             *sum /= samples as f64;
                         }
-                        marginal.add_rows(&sums, labels);
+                        *marginal = marginal.with_rows(&sums, labels);
                     }
                 }
             }
-        })?;
-        if whole.is_break() {
-            return Ok(None);
-        }
+        };
+        monitor
+            .part(0, total, |monitor| predictor.visit(&cloud, examples, cloud.len(), settings.seed, add, monitor))?;
         let log_posteriors = match density {
             None => vec![None; places.len()],
             Some(density) => {
-                let mut watch = |done, _| progress(first + done, total);
-                let found = predictor.log_likelihoods(&means, examples, means.len(), settings.seed, &mut watch)?;
-                let Some(found) = found else { return Ok(None) };
-                let scale = density.images as f64 / examples.len() as f64;
+                let found = monitor.part(first, total, |monitor| {
+                    predictor.log_likelihoods(&means, examples, means.len(), settings.seed, monitor)
+                })?;
+                let scale = density.examples as f64 / examples.len() as f64;
                 let log_posterior = |(log_likelihood, weights): (&f64, &[f64; 3])| {
                     let log_prior = density.prior.log_density(density.arch, &triangle.mean(*weights));
                     Some((scale * log_likelihood + log_prior) / density.temperature)
@@ -173,36 +158,27 @@ impl Plane {
         };
 
         let count = examples.len() as f64;
-        let mut points: Vec<PlanePoint> = Vec::with_capacity(places.len());
-        for ((place, [mean, marginal]), log_posterior) in places.iter().zip(scores).zip(log_posteriors) {
-            let marginal = Marginal { loss: marginal.nll / count, error: marginal.errors / count };
-            points.push(PlanePoint {
-                x: place.at[0],
-                y: place.at[1],
-                loss: mean.nll / count,
-                error: mean.errors / count,
-                marginal: (samples > 0).then_some(marginal),
-                log_posterior,
-            });
-        }
+        let measured = places.into_iter().zip(scores).zip(log_posteriors);
+        let mut points: Vec<PlanePoint> = measured
+            .map(|(([x, y], [mean, marginal]), log_posterior)| {
+                let [mean, marginal] =
+                    [mean, marginal].map(|score| Marginal { loss: score.nll / count, error: score.errors / count });
+                let Marginal { loss, error } = mean;
+                PlanePoint { x, y, loss, error, marginal: (samples > 0).then_some(marginal), log_posterior }
+            })
+            .collect();
         let grid = points.split_off(CORNERS.len());
         let corners = points.try_into().expect("the corners are in front");
-        Ok(Some(Self { images: examples.len(), samples, corners, points: grid }))
+        Ok(Self { examples: examples.len(), samples, corners, points: grid })
     }
 }
 
 /// The barycentric coordinates of the corners.
 const CORNERS: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
-/// A place, (x, y), and its barycentric coordinates.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    at: [f64; 2],
-    weights: [f64; 3],
-}
-
-/// The corners, whose weights are exact, then the grid.
-fn places(triangle: &Triangle<'_>, PlaneSettings { points, margin, .. }: PlaneSettings) -> Vec<Place> {
+/// The places, (x, y), and their barycentric coordinates: the corners, whose weights are exact, then the grid.
+fn places(triangle: &Triangle<'_>, settings: PlaneSettings) -> (Vec<[f64; 2]>, Vec<[f64; 3]>) {
+    let PlaneSettings { points, margin, .. } = settings;
     let corners = triangle.coordinates();
     let ranges = [0, 1].map(|axis: usize| {
         let along = corners.map(|corner| corner[axis]);
@@ -213,12 +189,11 @@ fn places(triangle: &Triangle<'_>, PlaneSettings { points, margin, .. }: PlaneSe
         let [low, high] = ranges[axis];
         between(low - beyond, high + beyond, index as f64 / (points - 1) as f64)
     };
-    let corners = corners.into_iter().zip(CORNERS).map(|(at, weights)| Place { at, weights });
     let grid = (0..points * points).map(|index| {
         let at = [along(0, index % points), along(1, index / points)];
-        Place { at, weights: triangle.weights(at) }
+        (at, triangle.weights(at))
     });
-    corners.chain(grid).collect()
+    corners.into_iter().zip(CORNERS).chain(grid).unzip()
 }
 
 /// Networks all over the plane: at each place that of the mean, then draws with the same noise everywhere.
@@ -252,5 +227,84 @@ impl Draws for Cloud<'_> {
             draw => self.triangle.at(weights)?.draw(Stream::new(seed, "draw", draw as u64 - 1), out),
         }
         Ok(())
+    }
+}
+
+/// A triangle that is flatter than this, as a part of its longest side from the first corner, is a line.
+const FLAT: f64 = 1e-6;
+
+/// Three Gaussians whose means do not lie on one line.
+///
+/// The first mean is the origin, the second lies on the x axis, and the third has a positive y: what Gram and Schmidt make of
+/// the two sides from the first corner. Lengths are those of parameter space.
+#[derive(Clone, Copy, Debug)]
+pub struct Triangle<'a> {
+    corners: [&'a Gaussian; 3],
+    coordinates: [[f64; 2]; 3],
+}
+
+impl<'a> Triangle<'a> {
+    /// Through the means of three Gaussians of one layout.
+    pub fn new(corners: [&'a Gaussian; 3]) -> Result<Self> {
+        let [origin, first, second] = corners.map(Gaussian::mean);
+        origin.layout().check_same(first.layout())?;
+        origin.layout().check_same(second.layout())?;
+        let sides = || {
+            let values = origin.values().iter().zip(first.values()).zip(second.values());
+            values.map(|((origin, first), second)| [first, second].map(|to| f64::from(*to) - f64::from(*origin)))
+        };
+        let [mut squares, mut products, mut others] = [0.0; 3];
+        for [u, v] in sides() {
+            squares += u * u;
+            products += u * v;
+            others += v * v;
+        }
+        let part = products / squares;
+        // From the difference itself: that of two squares would be mostly rounding.
+        let height = sides().map(|[u, v]| (v - part * u).powi(2)).sum::<f64>().sqrt();
+        let (base, side) = (squares.sqrt(), others.sqrt());
+        // Written so that a NaN is refused, too.
+        if !(base > 0.0 && height > FLAT * base.max(side)) {
+            return Err(Error::NoPlane { sides: format!("{base} and {side}") });
+        }
+        Ok(Self { corners, coordinates: [[0.0, 0.0], [base, 0.0], [part * base, height]] })
+    }
+
+    /// Where the corners are, (x, y).
+    pub fn coordinates(&self) -> [[f64; 2]; 3] {
+        self.coordinates
+    }
+
+    /// The barycentric coordinates of a place: their sum is one, outside of the triangle some are negative.
+    pub fn weights(&self, [x, y]: [f64; 2]) -> [f64; 3] {
+        let [_, [base, _], [foot, height]] = self.coordinates;
+        let third = y / height;
+        let second = (x - third * foot) / base;
+        [1.0 - second - third, second, third]
+    }
+
+    /// The mean at barycentric coordinates.
+    pub fn mean(&self, weights: [f64; 3]) -> Params {
+        self.sum(weights, Gaussian::mean)
+    }
+
+    /// The Gaussian at barycentric coordinates; standard deviations have those inside of the triangle, which are never negative.
+    pub fn at(&self, weights: [f64; 3]) -> Result<Gaussian> {
+        let inside = weights.map(|weight| weight.max(0.0));
+        let total: f64 = inside.iter().sum();
+        Gaussian::new(self.mean(weights), self.sum(inside.map(|weight| weight / total), Gaussian::std))
+    }
+
+    fn layout(&self) -> &Arc<Layout> {
+        self.corners[0].mean().layout()
+    }
+
+    fn sum(&self, weights: [f64; 3], part: fn(&Gaussian) -> &Params) -> Params {
+        let [a, b, c] = self.corners.map(|corner| part(corner).values());
+        let values = a.iter().zip(b).zip(c).map(|((a, b), c)| {
+            let terms = [*a, *b, *c].map(f64::from);
+            (weights[0] * terms[0] + weights[1] * terms[1] + weights[2] * terms[2]) as f32
+        });
+        Params::from_values(self.layout(), values.collect()).expect("the layouts were compared")
     }
 }

@@ -4,24 +4,21 @@ use super::Quality;
 use crate::data::Examples;
 use crate::error::Result;
 use crate::params::Params;
-use crate::posterior::Gaussian;
-use crate::posterior::Posterior;
-use crate::posterior::Predictor;
-use serde::Deserialize;
-use serde::Serialize;
-use std::ops::ControlFlow;
+use crate::posterior::{Gaussian, Posterior, Predictor};
+use crate::progress::Monitor;
+use serde::{Deserialize, Serialize};
 
 /// How many of a hundred parameters are kept.
 pub const PERCENTS: [f64; 12] = [100.0, 90.0, 80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0, 5.0, 1.0];
 
-/// Which parameters are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KeptBy {
-    /// Those with the smallest σ.
-    SmallestStd,
-    /// Those with the largest |mean| / σ.
-    LargestSignal,
+named_enum! {
+    /// Which parameters are kept.
+    pub enum KeptBy {
+        /// Those with the smallest σ.
+        SmallestStd = "smallest-std",
+        /// Those with the largest |mean| / σ.
+        LargestSignal = "largest-signal",
+    }
 }
 
 /// A network with some of its parameters.
@@ -41,7 +38,7 @@ pub fn order(posterior: &Gaussian, by: KeptBy) -> Vec<usize> {
         let (mean, std) = (posterior.mean().values()[at], posterior.std().values()[at]);
         match by {
             KeptBy::SmallestStd => std,
-            // Zero without width says nothing, as zero does.
+            // Zero says nothing, also where its standard deviation is zero.
             KeptBy::LargestSignal if mean == 0.0 => 0.0,
             KeptBy::LargestSignal => -mean.abs() / std,
         }
@@ -61,22 +58,20 @@ pub fn prune(point: &Params, order: &[usize], percent: f64) -> (Params, usize) {
     (pruned, kept)
 }
 
-/// A point pruned to each of [`PERCENTS`]; `progress` as for [`Predictor::mean`].
+/// A point pruned to each of [`PERCENTS`].
 pub fn curve(
     predictor: &mut Predictor,
     point: &Params,
     order: &[usize],
     examples: &Examples,
-    progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
-) -> Result<Option<Vec<Pruned>>> {
+    monitor: &mut Monitor<'_>,
+) -> Result<Vec<Pruned>> {
     let (_, labels) = examples.all();
     let mut curve = Vec::with_capacity(PERCENTS.len());
     for percent in PERCENTS {
         let (pruned, kept) = prune(point, order, percent);
-        let Some(probabilities) = predictor.mean(&Posterior::Point(pruned), examples, 1, 0, progress)? else {
-            return Ok(None);
-        };
+        let probabilities = predictor.mean(&Posterior::Point(pruned), examples, 1, 0, monitor)?;
         curve.push(Pruned { percent, kept, quality: Quality::of(&probabilities, &labels, 1)? });
     }
-    Ok(Some(curve))
+    Ok(curve)
 }

@@ -1,32 +1,15 @@
 //! The backward pass over one shard: from the gradient at the logits to that of every parameter.
 
-use super::likelihood::Likelihood;
-use super::packed::weight_block;
-use super::plan::Product;
-use super::plan::Reach;
-use super::plan::Step;
-use super::plan::Task;
-use super::shard::Call;
-use super::shard::Shard;
+use super::plan::{Reach, Step, Task};
+use super::shard::{Call, Shard};
 use crate::arch::Activation;
-use crate::kernels::convolve::Convolve;
-use crate::kernels::elementwise::AddTo;
-use crate::kernels::elementwise::Slope;
-use crate::kernels::elementwise::SlopeAndBias;
-use crate::kernels::geometry::blocks;
-use crate::kernels::geometry::depth;
-use crate::kernels::lanes::BLOCK;
-use crate::kernels::likelihood::LogGaussian;
-use crate::kernels::likelihood::LogSoftmax;
-use crate::kernels::normalise::FrnBackward;
-use crate::kernels::normalise::LayerNormBackward;
-use crate::kernels::outer::WeightGradient;
-use crate::kernels::resample;
-use crate::kernels::resample::PoolBackward;
-use crate::kernels::sparse::SparseWeightGradient;
-
-/// Blocks of inputs whose weight gradients one thread computes at a time.
-const INPUT_BLOCKS: usize = 2;
+use onebasin_kernels::elementwise::{AddTo, Slope, SlopeAndBias};
+use onebasin_kernels::geometry::{blocks, depth};
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::likelihood::Labelled;
+use onebasin_kernels::normalise::{FrnBackward, LayerNormBackward};
+use onebasin_kernels::resample;
+use onebasin_kernels::resample::PoolBackward;
 
 impl Shard {
     /// The log-likelihood of each image of the last forward pass; with its gradient at the logits, if wanted.
@@ -38,39 +21,21 @@ impl Shard {
         let outputs = self.values.of(plan.logits());
         let part = |first: usize, labels: &[u32], gradient: Option<&mut [f32]>, out: &mut [f64], row: &mut [f32]| {
             let outputs = &outputs[first * BLOCK..];
-            match call.likelihood {
-                Likelihood::Softmax => call.isa.run(LogSoftmax {
-                    plane,
-                    classes,
-                    logits: outputs,
-                    labels,
-                    gradient,
-                    log_likelihood: out,
-                    row,
-                }),
-                Likelihood::Gaussian { variance } => call.isa.run(LogGaussian {
-                    plane,
-                    classes,
-                    variance,
-                    outputs,
-                    labels,
-                    gradient,
-                    log_likelihood: out,
-                }),
-            }
+            let labelled = Labelled { plane, classes, outputs, labels, gradient, log_likelihood: out, row };
+            call.likelihood.evaluate(call.isa, labelled);
         };
-        let share = call.team.share(labels.len());
+        let share = call.pool.share(labels.len());
         let labels_of = |index: usize, count: usize| &labels[index * share..][..count];
         if blocks(classes) > 1 {
             let gradient = with_gradient.then(|| &mut self.gradients[buffer][..]);
             part(0, labels, gradient, out, &mut self.scratch);
         } else if with_gradient {
             let gradient = &mut self.gradients[buffer][..labels.len() * BLOCK];
-            call.team.chunk_pairs((gradient, share * BLOCK), (out, share), |index, gradient, out| {
+            call.pool.chunk_pairs((gradient, share * BLOCK), (out, share), |index, gradient, out| {
                 part(index * share, labels_of(index, out.len()), Some(gradient), out, &mut [0.0; BLOCK]);
             });
         } else {
-            call.team.chunks(out, share, |index, out| {
+            call.pool.chunks(out, share, |index, out| {
                 part(index * share, labels_of(index, out.len()), None, out, &mut [0.0; BLOCK]);
             });
         }
@@ -79,7 +44,7 @@ impl Shard {
     /// Writes (or, unless `fresh`, adds) the gradient of the summed log-likelihood into `gradient`.
     pub(super) fn backward(&mut self, call: Call<'_>, gradient: &mut [f32], fresh: bool) {
         for step in call.plan.steps.iter().rev() {
-            let buffer = call.plan.gradient_of[step.out].expect("every step is on the way to the logits");
+            let buffer = call.plan.gradient_of[step.out].expect("every step leads to the logits");
             // Taken out for the time of the step, like the activations of the forward pass.
             let mut dy = std::mem::take(&mut self.gradients[buffer]);
             self.slope_and_bias(call, step, &mut dy, gradient, fresh);
@@ -87,7 +52,20 @@ impl Shard {
                 self.pass_on(call, residual, step.residual_reach, &dy);
             }
             match &step.task {
-                Task::Product(product) => self.product(call, step, product, &dy, gradient, fresh),
+                Task::Product(product) => {
+                    // Taken out, too, for the product reads the rest of the shard.
+                    let to = call.plan.gradient_of[step.x].filter(|_| step.x_reach != Reach::Nowhere);
+                    let mut dx = to.map(|buffer| std::mem::take(&mut self.gradients[buffer]));
+                    let multiply = self.multiply(call, step, product);
+                    let weights = &mut gradient[product.weight.clone()];
+                    multiply.weight_gradient(self.values.of(step.x), &dy, weights, !fresh);
+                    if let Some(dx) = &mut dx {
+                        multiply.input_gradient(&dy, dx, step.x_reach == Reach::Add);
+                    }
+                    if let (Some(buffer), Some(dx)) = (to, dx) {
+                        self.gradients[buffer] = dx;
+                    }
+                }
                 _ => self.without_weights(call, step, &dy, gradient, fresh),
             }
             self.gradients[buffer] = dy;
@@ -102,7 +80,7 @@ impl Shard {
             Some(Activation::Tanh) => Slope::Tanh,
         };
         let bias = match &step.task {
-            Task::Product(product) => product.bias.clone().unwrap_or(0..0),
+            Task::Product(product) => product.bias.as_ref().map_or(0..0, |bias| bias.params.clone()),
             _ => 0..0,
         };
         if slope == Slope::One && bias.is_empty() {
@@ -117,7 +95,7 @@ impl Shard {
         let block_len = slot.plane.block();
         if slot.is_vectors() {
             let used = self.images * BLOCK;
-            call.team.chunk_pairs((dy, block_len), (bias, BLOCK), |block, dy, bias| {
+            call.pool.chunk_pairs((dy, block_len), (bias, BLOCK), |block, dy, bias| {
                 let out = &out[block * block_len..][..used];
                 call.isa.run(SlopeAndBias { slope, out, gradient: &mut dy[..used], bias });
             });
@@ -143,111 +121,6 @@ impl Shard {
         }
     }
 
-    fn product(
-        &mut self,
-        call: Call<'_>,
-        step: &Step,
-        product: &Product,
-        dy: &[f32],
-        gradient: &mut [f32],
-        fresh: bool,
-    ) {
-        let (from, to) = (call.plan.slots[step.x], call.plan.slots[step.out]);
-        let geometry = &product.geometry;
-        let x = self.values.of(step.x);
-        let weight_gradient = &mut gradient[product.weight.clone()];
-        let input_blocks = blocks(from.channels);
-        if to.is_vectors() && step.x == 0 && self.values.input.sparse {
-            call.team.chunks(weight_gradient, INPUT_BLOCKS * BLOCK * to.channels, |chunk, gradient| {
-                let first = chunk * INPUT_BLOCKS;
-                call.isa.run(SparseWeightGradient {
-                    inputs: from.channels,
-                    units: to.channels,
-                    occupancy: &self.values.input.occupancy,
-                    columns: self.images,
-                    x,
-                    x_block: from.plane.block(),
-                    dy,
-                    dy_block: to.plane.block(),
-                    input_blocks: first..(first + INPUT_BLOCKS).min(input_blocks),
-                    gradient,
-                    accumulate: !fresh,
-                });
-            });
-        } else if to.is_vectors() {
-            call.team.chunks(weight_gradient, INPUT_BLOCKS * BLOCK * to.channels, |chunk, gradient| {
-                let first = chunk * INPUT_BLOCKS;
-                call.isa.run(WeightGradient {
-                    geometry,
-                    columns: self.images,
-                    images: 1,
-                    x,
-                    dy,
-                    input_blocks: first..(first + INPUT_BLOCKS).min(input_blocks),
-                    gradient,
-                    accumulate: !fresh,
-                });
-            });
-        } else {
-            call.isa.run(WeightGradient {
-                geometry,
-                columns: to.plane.width,
-                images: self.images,
-                x,
-                dy,
-                input_blocks: 0..input_blocks,
-                gradient: weight_gradient,
-                accumulate: !fresh,
-            });
-        }
-        if step.x_reach == Reach::Nowhere {
-            return;
-        }
-        let buffer = call.plan.gradient_of[step.x].expect("the gradient goes on");
-        let weight_block = weight_block(product, to.channels);
-        let weights = &call.packed.backward[product.packed.clone()];
-        let accumulate = step.x_reach == Reach::Add;
-        let dx = &mut self.gradients[buffer];
-        if to.is_vectors() {
-            let columns = self.images;
-            let share = call.team.share(input_blocks).next_multiple_of(4);
-            call.team.chunks(dx, share * from.plane.block(), |chunk, out| {
-                let first = chunk * share;
-                call.isa.run(Convolve {
-                    pass: &product.backward[0],
-                    columns,
-                    x: dy,
-                    weights: &weights[first * weight_block..],
-                    weight_block,
-                    unit_blocks: share.min(input_blocks - first),
-                    out,
-                    bias: None,
-                    residual: None,
-                    relu: false,
-                    accumulate,
-                });
-            });
-        } else {
-            for (dx, dy) in dx.chunks_exact_mut(from.len()).zip(dy.chunks_exact(to.len())).take(self.images) {
-                for pass in &product.backward {
-                    call.isa.run(Convolve {
-                        pass,
-                        columns: pass.columns,
-                        x: dy,
-                        weights,
-                        weight_block,
-                        unit_blocks: input_blocks,
-                        out: dx,
-                        bias: None,
-                        residual: None,
-                        relu: false,
-                        accumulate,
-                    });
-                }
-            }
-        }
-    }
-
     fn without_weights(&mut self, call: Call<'_>, step: &Step, dy: &[f32], gradient: &mut [f32], fresh: bool) {
         if step.x_reach == Reach::Nowhere {
             // A pool right behind the images: nothing before it has parameters.
@@ -258,11 +131,11 @@ impl Shard {
         let x = self.values.of(step.x);
         let buffer = call.plan.gradient_of[step.x].expect("the gradient goes on");
         let dx = &mut self.gradients[buffer];
-        let only = step.x_reach == Reach::Write;
+        let adds = matches!(step.task, Task::PadShortcut { .. });
+        assert_eq!(step.x_reach == Reach::Add, adds, "but for a shortcut's, a step is the only reader of its layer");
         match &step.task {
-            Task::Product(_) => unreachable!("products have a method of their own"),
+            Task::Product(_) => unreachable!("products have weights"),
             Task::Frn { gamma, beta, tau, statistics } => {
-                assert!(only, "a normalisation is the only reader of its layer");
                 let ranges = [gamma.params.clone(), beta.params.clone(), tau.params.clone()];
                 let sums = gradient.get_disjoint_mut(ranges).expect("tensors do not overlap");
                 if fresh {
@@ -298,7 +171,6 @@ impl Shard {
                 }
             }
             Task::LayerNorm { gamma, beta, statistics } => {
-                assert!(only, "a normalisation is the only reader of its layer");
                 let padded = blocks(to.channels) * BLOCK;
                 let (gamma_gradient, rest) = self.scratch.split_at_mut(padded);
                 let beta_gradient = &mut rest[..padded];
@@ -329,7 +201,6 @@ impl Shard {
                 }
             }
             Task::Pool { maximum } => {
-                assert!(only, "a pool is the only reader of its layer");
                 let xs = x.chunks_exact(from.plane.block());
                 let dys = dy.chunks_exact(to.plane.block());
                 let all = dx.chunks_exact_mut(from.plane.block()).zip(dys).zip(xs);
@@ -338,7 +209,6 @@ impl Shard {
                 }
             }
             Task::Mean => {
-                assert!(only, "the mean is the only reader of its layer");
                 for (image, dx) in dx.chunks_exact_mut(from.len()).take(self.images).enumerate() {
                     for (block, dx) in dx.chunks_exact_mut(from.plane.block()).enumerate() {
                         let at = block * to.plane.block() + image * BLOCK;
@@ -347,7 +217,6 @@ impl Shard {
                 }
             }
             Task::Flatten => {
-                assert!(only, "the flattening is the only reader of its layer");
                 for (image, dx) in dx.chunks_exact_mut(from.len()).take(self.images).enumerate() {
                     resample::for_each_feature(from.plane, from.channels, to.plane, image, |inner, outer| {
                         dx[inner] = dy[outer];
@@ -355,7 +224,6 @@ impl Shard {
                 }
             }
             Task::PadShortcut { stride } => {
-                assert!(!only, "the block's first convolution has written the gradient of its input");
                 for (dx, dy) in dx.chunks_exact_mut(from.len()).zip(dy.chunks_exact(to.len())).take(self.images) {
                     resample::pad_shortcut_backward(from.plane, to.plane, *stride, from.channels, dy, dx);
                 }

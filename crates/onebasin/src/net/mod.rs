@@ -6,33 +6,24 @@
 //! summed, depend on the network and the batch only, never on the number of threads.
 
 mod backward;
-mod input;
 mod likelihood;
-mod packed;
 mod plan;
+mod products;
 mod shard;
 
-pub(crate) use input::Loaded;
 pub use likelihood::Likelihood;
 
-use crate::arch::Arch;
-use crate::arch::Shape;
-use crate::error::Error;
-use crate::error::Result;
-use crate::kernels::Aligned;
-use crate::kernels::Isa;
-use crate::kernels::Team;
-use crate::kernels::elementwise::AddTo;
-use crate::kernels::likelihood::Softmax;
-use crate::params::Params;
-use input::Images;
-use input::Input;
-use packed::Packed;
+use crate::arch::{Arch, Shape};
+use crate::error::{Error, Result};
+use crate::model;
+use crate::model::{Batch, DifferentiableModel, Hidden, Inputs, Model};
+use crate::params::{Layout, Params};
+use onebasin_kernels::elementwise::AddTo;
+use onebasin_kernels::{Aligned, Isa, ThreadPool};
 use plan::Plan;
-use shard::Call;
-use shard::Shard;
-use std::sync::Arc;
-use std::sync::Mutex;
+use products::{Input, Packed};
+use shard::{Call, Images, Shard};
+use std::sync::{Arc, Mutex};
 
 /// Vectors in one shard of a network of dense layers, at most.
 const MOST_VECTORS: usize = 256;
@@ -43,32 +34,6 @@ const MOST_PARTS: usize = 8;
 /// Floats of all parts' gradients together, at most, once there are more than two.
 const PART_FLOATS: usize = 1 << 28;
 
-/// Images and their labels.
-#[derive(Clone, Copy, Debug)]
-pub struct Batch<'a> {
-    /// (images, height, width, channels)
-    pub images: &'a [f32],
-    /// One class for each image.
-    pub labels: &'a [u32],
-}
-
-/// A hidden layer's activations on some images, see [`Net::activations`].
-#[derive(Clone, Copy, Debug)]
-pub struct Hidden<'a> {
-    /// Which of [`Arch::hidden`].
-    pub index: usize,
-    /// Its name.
-    pub name: &'a str,
-    /// Its shape; a unit is a channel.
-    pub shape: Shape,
-    /// Number of the first image.
-    pub first_image: usize,
-    /// Before the non-linearity, (images, height, width, channels).
-    pub before: &'a [f32],
-    /// Behind the non-linearity, (images, height, width, channels).
-    pub after: &'a [f32],
-}
-
 /// A network ready to be evaluated: an architecture, threads and buffers.
 ///
 /// Buffers are allocated by the first call, and again only by a larger batch or, for a network of dense layers, by a
@@ -78,9 +43,9 @@ pub struct Net {
     arch: Arch,
     likelihood: Likelihood,
     isa: Isa,
-    team: Team,
+    pool: ThreadPool,
     /// For work inside a shard that is itself one of several.
-    alone: Team,
+    alone: ThreadPool,
     plan: Plan,
     packed: Packed,
     /// Shards not in use.
@@ -91,37 +56,52 @@ pub struct Net {
     log_likelihoods: Vec<f64>,
 }
 
+/// Images ready for networks of one architecture to look at, again and again.
+///
+/// Those of dense layers are in blocks. For convolutions the blocks would need many times the memory, and making them is
+/// little beside the rest.
+#[derive(Debug)]
+struct Loaded {
+    /// (images, height, width, channels); empty if there are shards.
+    images: Vec<f32>,
+    shards: Vec<Arc<Input>>,
+    /// Of the architecture.
+    network: Arc<Layout>,
+}
+
+/// The images of a batch, loaded or plain, as in [`Loaded`].
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    images: &'a [f32],
+    shards: &'a [Arc<Input>],
+}
+
 impl Net {
-    /// A network on `threads` threads and the fastest instruction set there is.
+    /// A network on the threads of `pool` and the fastest instruction set there is.
     ///
     /// The gradient of a network with convolutions can use up to eight threads, fewer beyond 30 million parameters.
-    pub fn new(arch: &Arch, threads: usize) -> Result<Self> {
-        Self::on(Isa::detect(), arch, threads)
+    pub fn new(arch: &Arch, pool: &ThreadPool) -> Result<Self> {
+        Self::on(Isa::detect(), arch, pool)
     }
 
     /// A network on a given instruction set, one of [`Isa::available`].
-    pub fn on(isa: Isa, arch: &Arch, threads: usize) -> Result<Self> {
-        if threads == 0 {
-            return Err(Error::Zero { what: "the number of threads".to_owned() });
-        }
+    pub fn on(isa: Isa, arch: &Arch, pool: &ThreadPool) -> Result<Self> {
         if !isa.is_available() {
             return Err(Error::NoIsa { isa: format!("{isa:?}") });
         }
-        let plan = Plan::new(arch, 1);
-        let plan = if plan.is_dense() {
-            plan
-        } else {
+        let mut plan = Plan::new(arch, 1);
+        if !plan.is_dense() {
             let floats: usize = plan.slots.iter().map(|slot| slot.len()).sum();
             // Powers of two, because batches often are: then all parts of a batch are equal.
             let capacity = 1 << (SHARD_FLOATS / floats).clamp(2, 64).ilog2();
-            Plan::new(arch, capacity)
-        };
+            plan = Plan::new(arch, capacity);
+        }
         Ok(Self {
             arch: arch.clone(),
             likelihood: Likelihood::default(),
             isa,
-            team: Team::new(threads).map_err(|error| Error::Threads { threads, reason: error.to_string() })?,
-            alone: Team::alone(),
+            pool: pool.clone(),
+            alone: ThreadPool::alone(),
             plan,
             packed: Packed::default(),
             shards: Mutex::new(Vec::new()),
@@ -141,95 +121,20 @@ impl Net {
     pub fn arch(&self) -> &Arch {
         &self.arch
     }
-    /// The threads, for work between evaluations: a second team would compete with this one.
-    pub fn team(&self) -> &Team {
-        &self.team
-    }
-    /// The instruction set.
-    pub fn isa(&self) -> Isa {
-        self.isa
-    }
-
-    /// Writes the probabilities of the classes, (images, classes); `images` as for [`Self::logits`].
-    pub fn probabilities(&mut self, params: &Params, images: &[f32], probabilities: &mut [f32]) -> Result<()> {
-        self.logits(params, images, probabilities)?;
-        self.softmax(probabilities);
-        Ok(())
-    }
-
-    /// [`Self::probabilities`] of images that were loaded, perhaps by another network of the same architecture.
-    pub(crate) fn probabilities_of(&mut self, params: &Params, images: &Loaded, out: &mut [f32]) -> Result<()> {
-        self.check_layout(params)?;
-        let len = self.check_loaded(images);
-        self.write_logits(params, out, images.count, |index, capacity| images.part(len, index, capacity))?;
-        self.softmax(out);
-        Ok(())
-    }
-
-    /// [`Self::log_likelihood`] of images that were loaded, perhaps by another network of the same architecture.
-    pub(crate) fn log_likelihood_of(&mut self, params: &Params, images: &Loaded, labels: &[u32]) -> Result<f64> {
-        self.check_layout(params)?;
-        self.check_labels(labels, images.count)?;
-        let len = self.check_loaded(images);
-        Ok(self.sum_log_likelihood(params, labels, |index, capacity| images.part(len, index, capacity)))
-    }
-
-    /// Floats of an image, if the images are for networks like this one.
-    fn check_loaded(&self, images: &Loaded) -> usize {
-        assert!(Arc::ptr_eq(&images.network, self.arch.layout()), "images were loaded for another network");
-        self.arch.input().len()
-    }
-
-    /// Loads images that will be looked at with many parameters; `images` as for [`Self::logits`].
-    pub(crate) fn load(&mut self, images: Vec<f32>) -> Result<Loaded> {
-        let (count, network) = (self.check_images(&images)?, Arc::clone(self.arch.layout()));
-        if !self.plan.is_dense() {
-            return Ok(Loaded { images, shards: Vec::new(), count, network });
-        }
-        self.fit(count);
-        let shards = images.chunks(self.plan.capacity * self.arch.input().len()).map(|images| {
-            let mut input = Input::new(&self.plan);
-            input.load(self.isa, &self.plan, &self.team, images);
-            Arc::new(input)
-        });
-        Ok(Loaded { shards: shards.collect(), images: Vec::new(), count, network })
-    }
-
-    /// Turns logits into probabilities.
-    fn softmax(&self, probabilities: &mut [f32]) {
-        let (classes, scale) = (self.arch.classes(), self.likelihood.scale());
-        let share = self.team.share(probabilities.len() / classes) * classes;
-        self.team.chunks(probabilities, share, |_, rows| self.isa.run(Softmax { rows, classes, scale }));
-    }
 
     /// Writes the logits of all images; `images` is (images, height, width, channels), `logits` (images, classes).
     pub fn logits(&mut self, params: &Params, images: &[f32], logits: &mut [f32]) -> Result<()> {
         let count = self.check(params, images)?;
-        let len = self.arch.input().len();
-        self.write_logits(params, logits, count, |index, capacity| Images::Plain(part_of(images, len, index, capacity)))
+        self.write_logits(params, logits, count, Source { images, shards: &[] })
     }
 
-    /// Writes the logits of `count` images; `images` is asked for those of each shard, of so many at most.
-    fn write_logits<'i>(
-        &mut self,
-        params: &Params,
-        logits: &mut [f32],
-        count: usize,
-        images: impl Fn(usize, usize) -> Images<'i> + Sync,
-    ) -> Result<()> {
+    fn write_logits(&mut self, params: &Params, logits: &mut [f32], count: usize, images: Source<'_>) -> Result<()> {
         let classes = self.arch.classes();
-        if logits.len() != count * classes {
-            return Err(Error::Length {
-                what: "the array of logits",
-                got: logits.len(),
-                expected: count * classes,
-                why: format!("{count} images, {classes} classes"),
-            });
-        }
+        let why = format_args!("{count} examples, {classes} classes");
+        Error::unless_length("the array of logits", logits.len(), count * classes, why)?;
         self.prepare(params, count, false);
-        let capacity = self.plan.capacity;
-        self.for_each_shard(logits, capacity * classes, |call, shard, index, logits| {
-            shard.forward(call, images(index, capacity), false);
+        self.for_each_shard(logits, self.plan.capacity * classes, |call, shard, index, logits| {
+            shard.forward(call, self.images_of(images, index), false);
             shard.logits(call.plan, logits);
         });
         Ok(())
@@ -238,28 +143,17 @@ impl Net {
     /// The log-likelihood summed over the batch. NaN parameters give NaN, but for weights of pixels that are zero in all
     /// images: they may have been left out.
     pub fn log_likelihood(&mut self, params: &Params, batch: Batch<'_>) -> Result<f64> {
-        self.check_batch(params, batch)?;
-        let len = self.arch.input().len();
-        let images = |index, capacity| Images::Plain(part_of(batch.images, len, index, capacity));
-        Ok(self.sum_log_likelihood(params, batch.labels, images))
-    }
-
-    /// The log-likelihood of all labels; `images` is asked for those of each shard, of so many at most.
-    fn sum_log_likelihood<'i>(
-        &mut self,
-        params: &Params,
-        labels: &[u32],
-        images: impl Fn(usize, usize) -> Images<'i> + Sync,
-    ) -> f64 {
-        self.prepare(params, labels.len(), false);
+        let count = self.check_batch(params, batch)?;
+        let images = Source { images: batch.inputs, shards: &[] };
+        self.prepare(params, count, false);
         let capacity = self.plan.capacity;
         let mut values = std::mem::take(&mut self.log_likelihoods);
         self.for_each_shard(&mut values, capacity, |call, shard, index, values| {
-            shard.forward(call, images(index, capacity), false);
-            shard.log_likelihood(call, part_of(labels, 1, index, capacity), values, false);
+            shard.forward(call, self.images_of(images, index), false);
+            shard.log_likelihood(call, part_of(batch.labels, index, capacity), values, false);
         });
         self.log_likelihoods = values;
-        self.log_likelihoods.iter().sum()
+        Ok(self.log_likelihoods.iter().sum())
     }
 
     /// Writes the gradient of the log-likelihood summed over the batch, and returns that log-likelihood.
@@ -280,13 +174,13 @@ impl Net {
         let this = &*self;
         // Whole shards in each part, so that all but the last shard are full.
         let part_len = count.div_ceil(capacity).div_ceil(parts) * capacity;
-        let part = |index: usize, values: &mut [f64], gradient: &mut [f32], team: &Team| {
+        let part = |index: usize, values: &mut [f64], gradient: &mut [f32], pool: &ThreadPool| {
             let call =
-                Call { isa: this.isa, likelihood: this.likelihood, plan: &this.plan, packed: &this.packed, team };
+                Call { isa: this.isa, likelihood: this.likelihood, plan: &this.plan, packed: &this.packed, pool };
             this.with_shard(|shard| {
                 for (number, values) in values.chunks_mut(capacity).enumerate() {
                     let first = index * part_len + number * capacity;
-                    let images = &batch.images[first * image_len..(first + values.len()) * image_len];
+                    let images = &batch.inputs[first * image_len..(first + values.len()) * image_len];
                     shard.forward(call, Images::Plain(images), false);
                     shard.log_likelihood(call, &batch.labels[first..first + values.len()], values, true);
                     shard.backward(call, gradient, number == 0);
@@ -295,13 +189,13 @@ impl Net {
         };
         let total = gradient.values_mut();
         if parts == 1 {
-            part(0, &mut values, total, &this.team);
+            part(0, &mut values, total, &this.pool);
         } else {
-            this.team.chunk_pairs((&mut values, part_len), (&mut sums[..parts], 1), |index, values, sum| {
+            this.pool.chunk_pairs((&mut values, part_len), (&mut sums[..parts], 1), |index, values, sum| {
                 part(index, values, &mut sum[0], &this.alone);
             });
-            let share = this.team.share(total.len());
-            this.team.chunks(total, share, |index, total| {
+            let share = this.pool.share(total.len());
+            this.pool.chunks(total, share, |index, total| {
                 total.copy_from_slice(&sums[0][index * share..][..total.len()]);
                 for sum in &sums[1..parts] {
                     this.isa.run(AddTo { from: &sum[index * share..][..total.len()], to: total });
@@ -313,30 +207,34 @@ impl Net {
         Ok(self.log_likelihoods.iter().sum())
     }
 
-    /// Calls `visit` with the activations of every hidden layer before and behind its non-linearity, some images
-    /// at a time: all layers of the first images, then all of the next, in order.
+    /// Calls `visit` with the activations of every hidden layer before and behind its non-linearity, some examples
+    /// at a time: all layers of the first examples, then all of the next, in order.
     pub fn activations(&mut self, params: &Params, images: &[f32], mut visit: impl FnMut(Hidden<'_>)) -> Result<()> {
         let count = self.check(params, images)?;
+        self.visit_activations(params, count, Source { images, shards: &[] }, &mut visit);
+        Ok(())
+    }
+
+    fn visit_activations(
+        &mut self,
+        params: &Params,
+        count: usize,
+        images: Source<'_>,
+        visit: &mut dyn FnMut(Hidden<'_>),
+    ) {
         self.prepare(params, count, false);
-        let (image_len, capacity) = (self.arch.input().len(), self.plan.capacity);
-        let wave = if self.plan.is_dense() { 1 } else { self.team.threads() };
+        let capacity = self.plan.capacity;
+        let wave = if self.plan.is_dense() { 1 } else { self.pool.threads() };
         let this = &*self;
         let mut shards: Vec<Shard> = (0..wave).map(|_| this.take_shard()).collect();
-        for first in (0..count).step_by(wave * capacity) {
-            let images = &images[first * image_len..((first + wave * capacity).min(count)) * image_len];
-            let used = (images.len() / image_len).div_ceil(capacity);
-            let inner = if wave == 1 { &this.team } else { &this.alone };
-            let call = Call {
-                isa: this.isa,
-                likelihood: this.likelihood,
-                plan: &this.plan,
-                packed: &this.packed,
-                team: inner,
-            };
-            let outer = if wave == 1 { &this.alone } else { &this.team };
+        let (inner, outer) = if wave == 1 { (&this.pool, &this.alone) } else { (&this.alone, &this.pool) };
+        let call =
+            Call { isa: this.isa, likelihood: this.likelihood, plan: &this.plan, packed: &this.packed, pool: inner };
+        let all = count.div_ceil(capacity);
+        for first in (0..all).step_by(wave) {
+            let used = wave.min(all - first);
             outer.chunks(&mut shards[..used], 1, |index, shard| {
-                let images = part_of(images, image_len, index, capacity);
-                shard[0].forward(call, Images::Plain(images), true);
+                shard[0].forward(call, this.images_of(images, first + index), true);
             });
             for (number, shard) in shards[..used].iter().enumerate() {
                 for (index, ((_, node), recorded)) in this.arch.hidden().zip(&shard.recorded).enumerate() {
@@ -344,7 +242,7 @@ impl Net {
                         index,
                         name: &node.name,
                         shape: node.shape,
-                        first_image: first + number * capacity,
+                        first: (first + number) * capacity,
                         before: &recorded.before,
                         after: &recorded.after,
                     });
@@ -352,7 +250,21 @@ impl Net {
             }
         }
         self.shards.lock().expect(NO_PANIC).append(&mut shards);
-        Ok(())
+    }
+
+    fn images_of<'i>(&self, Source { images, shards }: Source<'i>, index: usize) -> Images<'i> {
+        match shards.get(index) {
+            Some(input) => Images::Loaded(input),
+            None => Images::Plain(part_of(images, index, self.plan.capacity * self.arch.input().len())),
+        }
+    }
+
+    /// The loaded examples, if they are for networks like this one.
+    fn check_loaded<'i>(&self, params: &Params, inputs: &'i Inputs) -> Result<Source<'i>> {
+        self.check_layout(params)?;
+        let loaded: &Loaded = inputs.form();
+        assert!(Arc::ptr_eq(&loaded.network, self.arch.layout()), "inputs were loaded for another network");
+        Ok(Source { images: &loaded.images, shards: &loaded.shards })
     }
 
     fn check_layout(&self, params: &Params) -> Result<()> {
@@ -365,42 +277,16 @@ impl Net {
     /// Checks parameters and images, and returns the number of images.
     fn check(&self, params: &Params, images: &[f32]) -> Result<usize> {
         self.check_layout(params)?;
-        self.check_images(images)
-    }
-
-    /// Checks images, and returns their number.
-    fn check_images(&self, images: &[f32]) -> Result<usize> {
-        let len = self.arch.input().len();
-        if images.is_empty() {
-            return Err(Error::EmptyBatch);
-        }
-        if !images.len().is_multiple_of(len) {
-            return Err(Error::Length {
-                what: "the array of images",
-                got: images.len(),
-                expected: images.len().next_multiple_of(len),
-                why: format!("whole images of {}", self.arch.input()),
-            });
-        }
-        Ok(images.len() / len)
+        model::count(self.arch.input(), images)
     }
 
     fn check_batch(&self, params: &Params, batch: Batch<'_>) -> Result<usize> {
-        let count = self.check(params, batch.images)?;
-        self.check_labels(batch.labels, count)?;
-        Ok(count)
-    }
-
-    /// Checks that each of `count` images has a label.
-    fn check_labels(&self, labels: &[u32], count: usize) -> Result<()> {
-        if labels.len() != count {
-            let (got, why) = (labels.len(), format!("{count} images"));
-            return Err(Error::Length { what: "the array of labels", got, expected: count, why });
-        }
-        let classes = self.arch.classes();
+        let count = self.check(params, batch.inputs)?;
+        let (labels, classes) = (batch.labels, self.arch.classes());
+        Error::unless_length("the array of labels", labels.len(), count, format_args!("{count} examples"))?;
         match labels.iter().position(|label| *label as usize >= classes) {
             Some(index) => Err(Error::Label { index, label: labels[index], classes }),
-            None => Ok(()),
+            None => Ok(count),
         }
     }
 
@@ -420,10 +306,10 @@ impl Net {
     fn prepare(&mut self, params: &Params, count: usize, with_backward: bool) {
         self.fit(count);
         self.log_likelihoods.resize(count, 0.0);
-        self.packed.fill(&self.plan, params.values(), with_backward, &self.team);
+        self.packed.fill(&self.plan, params.values(), with_backward, &self.pool);
         // As many shards as can be in use at once, so that no later call has to make one.
         let shards = self.shards.get_mut().expect(NO_PANIC);
-        shards.resize_with(if self.plan.is_dense() { 1 } else { self.team.threads() }, || Shard::new(&self.plan));
+        shards.resize_with(if self.plan.is_dense() { 1 } else { self.pool.threads() }, || Shard::new(&self.plan));
         if with_backward {
             for shard in shards {
                 shard.make_room_for_gradients(&self.plan);
@@ -461,18 +347,60 @@ impl Net {
         work: impl Fn(Call<'_>, &mut Shard, usize, &mut [T]) + Sync,
     ) {
         // Dense layers share the inside of a shard among threads; images share the shards.
-        let (outer, inner) = if self.plan.is_dense() { (&self.alone, &self.team) } else { (&self.team, &self.alone) };
+        let (outer, inner) = if self.plan.is_dense() { (&self.alone, &self.pool) } else { (&self.pool, &self.alone) };
         let call =
-            Call { isa: self.isa, likelihood: self.likelihood, plan: &self.plan, packed: &self.packed, team: inner };
+            Call { isa: self.isa, likelihood: self.likelihood, plan: &self.plan, packed: &self.packed, pool: inner };
         outer.chunks(out, chunk, |index, out| self.with_shard(|shard| work(call, shard, index, out)));
+    }
+}
+
+impl Model for Net {
+    fn layout(&self) -> &Arc<Layout> {
+        self.arch.layout()
+    }
+    fn input(&self) -> Shape {
+        self.arch.input()
+    }
+    fn outputs(&self) -> usize {
+        self.arch.classes()
+    }
+
+    fn load(&mut self, inputs: Vec<f32>) -> Result<Inputs> {
+        let (count, network) = (model::count(self.arch.input(), &inputs)?, Arc::clone(self.arch.layout()));
+        if !self.plan.is_dense() {
+            return Ok(Inputs::new(count, Loaded { images: inputs, shards: Vec::new(), network }));
+        }
+        self.fit(count);
+        let shards = inputs.chunks(self.plan.capacity * self.arch.input().len()).map(|images| {
+            let mut input = Input::new(&self.plan);
+            products::pack_inputs(self.isa, self.plan.slots[0], &self.pool, images, &mut input);
+            Arc::new(input)
+        });
+        Ok(Inputs::new(count, Loaded { shards: shards.collect(), images: Vec::new(), network }))
+    }
+
+    fn logits(&mut self, point: &Params, inputs: &Inputs, logits: &mut [f32]) -> Result<()> {
+        let images = self.check_loaded(point, inputs)?;
+        self.write_logits(point, logits, inputs.count(), images)
+    }
+
+    fn activations(&mut self, point: &Params, inputs: &Inputs, visit: &mut dyn FnMut(Hidden<'_>)) -> Result<()> {
+        let images = self.check_loaded(point, inputs)?;
+        self.visit_activations(point, inputs.count(), images, visit);
+        Ok(())
+    }
+}
+
+impl DifferentiableModel for Net {
+    fn gradient(&mut self, point: &Params, batch: Batch<'_>, gradient: &mut Params) -> Result<f64> {
+        self.gradient(point, batch, gradient)
     }
 }
 
 /// Why a lock cannot be poisoned for a caller who is still running: a panic in a worker reaches the caller.
 const NO_PANIC: &str = "no thread panicked";
 
-/// Part number `index` of an array of items of length `len`, `capacity` items in each part.
-fn part_of<T>(values: &[T], len: usize, index: usize, capacity: usize) -> &[T] {
-    let first = index * capacity * len;
-    &values[first..(first + capacity * len).min(values.len())]
+/// Part number `index` of an array, `len` values in each part.
+fn part_of<T>(values: &[T], index: usize, len: usize) -> &[T] {
+    &values[index * len..((index + 1) * len).min(values.len())]
 }

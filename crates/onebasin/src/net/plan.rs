@@ -1,16 +1,8 @@
 //! Turns an architecture into steps over buffers: non-linearities and sums fused into the layer before them.
 
-use crate::arch::Activation;
-use crate::arch::Arch;
-use crate::arch::Node;
-use crate::arch::Op;
-use crate::arch::Pool;
-use crate::kernels::geometry::Geometry;
-use crate::kernels::geometry::Pass;
-use crate::kernels::geometry::Plane;
-use crate::kernels::geometry::TILE;
-use crate::kernels::geometry::blocks;
-use crate::kernels::lanes::BLOCK;
+use crate::arch::{Activation, Arch, Node, Op, Pool};
+use onebasin_kernels::geometry::{Geometry, Pass, Plane, TILE, blocks};
+use onebasin_kernels::lanes::BLOCK;
 use std::ops::Range;
 
 /// A buffer for the activations behind one step.
@@ -41,12 +33,11 @@ pub(super) struct Product {
     pub(super) geometry: Geometry,
     pub(super) forward: Pass,
     pub(super) backward: Vec<Pass>,
-    /// Where weight and bias lie in the parameters.
+    /// Where the weights lie in the parameters.
     pub(super) weight: Range<usize>,
-    pub(super) bias: Option<Range<usize>>,
-    /// Where the packed weights and the padded bias lie in their buffers.
+    /// Where the packed weights lie in their buffer.
     pub(super) packed: Range<usize>,
-    pub(super) padded_bias: Range<usize>,
+    pub(super) bias: Option<Channelwise>,
 }
 
 /// A per-channel parameter: where it lies in the parameters, and padded to whole blocks.
@@ -94,7 +85,7 @@ pub(super) struct Step {
 }
 
 /// All steps of a network, for shards of up to `capacity` images.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) slots: Vec<Slot>,
@@ -111,23 +102,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Plans for shards of `capacity` images.
     pub(super) fn new(arch: &Arch, capacity: usize) -> Self {
-        let mut planner = Planner {
-            arch,
-            plan: Self {
-                steps: Vec::new(),
-                slots: Vec::new(),
-                gradient_of: Vec::new(),
-                gradients: Vec::new(),
-                statistics: Vec::new(),
-                capacity,
-                packed_len: 0,
-                padded_len: 0,
-                hidden: 0,
-            },
-            slot_of: Vec::new(),
-        };
+        let mut planner = Planner { arch, plan: Self { capacity, ..Self::default() }, slot_of: Vec::new() };
         for node in arch.nodes() {
             planner.add(node);
         }
@@ -140,7 +116,6 @@ impl Plan {
         self.slots.iter().all(|slot| slot.is_vectors())
     }
 
-    /// The slot of the logits.
     pub(super) fn logits(&self) -> usize {
         self.slots.len() - 1
     }
@@ -191,25 +166,15 @@ impl Planner<'_> {
     fn add(&mut self, node: &Node) {
         let x = self.slot_of.get(node.input).copied().unwrap_or(0);
         let slot = match node.op {
-            Op::Input => {
-                // If the images are flattened at once, they are vectors from the beginning.
-                let flat = matches!(self.arch.nodes()[1].op, Op::Flatten);
-                self.slot(if flat {
-                    Slot { channels: node.shape.len(), plane: self.vectors() }
-                } else {
-                    self.shape(node)
-                })
+            // Images that are flattened at once are vectors from the start.
+            Op::Input if matches!(self.arch.nodes()[1].op, Op::Flatten) => {
+                self.slot(Slot { channels: node.shape.len(), plane: self.vectors() })
             }
+            Op::Input => self.slot(self.shape(node)),
             Op::Flatten if self.plan.slots[x].is_vectors() => x,
             Op::Flatten => self.step(Task::Flatten, node, x),
-            Op::Dense { weight, bias } => {
-                let product = self.product(node, x, 1, 1, weight, Some(bias));
-                self.step(product, node, x)
-            }
-            Op::Conv { kernel, stride, weight, bias } => {
-                let product = self.product(node, x, kernel, stride, weight, bias);
-                self.step(product, node, x)
-            }
+            Op::Dense { weight, bias } => self.product(node, x, [1, 1], weight, Some(bias)),
+            Op::Conv { kernel, stride, weight, bias } => self.product(node, x, [kernel, stride], weight, bias),
             Op::LayerNorm { gamma, beta } => {
                 let statistics = self.statistics(2 * node.shape.height * node.shape.width);
                 let task = Task::LayerNorm { gamma: self.channelwise(gamma), beta: self.channelwise(beta), statistics };
@@ -298,30 +263,22 @@ impl Planner<'_> {
         Channelwise { padded: start..self.plan.padded_len, params }
     }
 
-    fn product(
-        &mut self,
-        node: &Node,
-        x: usize,
-        kernel: usize,
-        stride: usize,
-        weight: usize,
-        bias: Option<usize>,
-    ) -> Task {
-        let from = self.plan.slots[x];
-        let to = self.shape(node);
+    /// Adds a product whose window has a kernel and a stride.
+    fn product(&mut self, node: &Node, x: usize, window: [usize; 2], weight: usize, bias: Option<usize>) -> usize {
+        let [kernel, stride] = window;
+        let (from, to) = (self.plan.slots[x], self.shape(node));
         let geometry =
             Geometry { kernel, stride, inputs: from.channels, units: to.channels, from: from.plane, to: to.plane };
         let start = self.plan.packed_len;
         self.plan.packed_len += geometry.tiles() * TILE;
-        let bias = bias.map(|tensor| self.channelwise(tensor));
-        Task::Product(Box::new(Product {
+        let product = Product {
             forward: geometry.forward(),
             backward: if x == 0 { Vec::new() } else { geometry.backward() },
             geometry,
             weight: self.tensor(weight),
             packed: start..self.plan.packed_len,
-            padded_bias: bias.as_ref().map_or(0..0, |bias| bias.padded.clone()),
-            bias: bias.map(|bias| bias.params),
-        }))
+            bias: bias.map(|tensor| self.channelwise(tensor)),
+        };
+        self.step(Task::Product(Box::new(product)), node, x)
     }
 }

@@ -1,32 +1,26 @@
 //! The buffers of one shard of images, and the forward pass over them.
 
-use super::input::Images;
-use super::input::Input;
 use super::likelihood::Likelihood;
-use super::packed::Packed;
-use super::packed::weight_block;
-use super::plan::Plan;
-use super::plan::Product;
-use super::plan::Slot;
-use super::plan::Step;
-use super::plan::Task;
+use super::plan::{Plan, Product, Slot, Step, Task};
+use super::products;
+use super::products::{Epilogue, Input, Multiply, Packed};
 use crate::arch::Activation;
-use crate::kernels::Aligned;
-use crate::kernels::Isa;
-use crate::kernels::Team;
-use crate::kernels::convolve::Convolve;
-use crate::kernels::elementwise::Relu;
-use crate::kernels::elementwise::Tanh;
-use crate::kernels::geometry::Plane;
-use crate::kernels::geometry::blocks;
-use crate::kernels::lanes::BLOCK;
-use crate::kernels::normalise::FrnForward;
-use crate::kernels::normalise::LayerNormForward;
-use crate::kernels::pack;
-use crate::kernels::resample;
-use crate::kernels::resample::PoolForward;
-use crate::kernels::sparse::SparseForward;
+use onebasin_kernels::elementwise::{Relu, Tanh};
+use onebasin_kernels::geometry::{Plane, blocks};
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::normalise::{FrnForward, LayerNormForward};
+use onebasin_kernels::resample::PoolForward;
+use onebasin_kernels::{Aligned, Isa, ThreadPool, pack, resample};
 use std::sync::Arc;
+
+/// Where the images of a shard come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Images<'a> {
+    /// (images, height, width, channels)
+    Plain(&'a [f32]),
+    /// Loaded before.
+    Loaded(&'a Arc<Input>),
+}
 
 /// What stays the same for all shards of one call.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +29,10 @@ pub(super) struct Call<'a> {
     pub(super) likelihood: Likelihood,
     pub(super) plan: &'a Plan,
     pub(super) packed: &'a Packed,
-    pub(super) team: &'a Team,
+    pub(super) pool: &'a ThreadPool,
 }
 
-/// Buffers for one shard; borders and padding are zero from the beginning and are never written.
+/// Buffers for one shard; borders and padding are zero from the start and are never written.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     /// Images in use.
@@ -53,7 +47,6 @@ pub(super) struct Shard {
     pub(super) recorded: Vec<Recorded>,
 }
 
-/// What each slot has.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     /// Of the first slot; the shard's own, or one that several shards read.
@@ -76,7 +69,7 @@ impl Values {
                     self.input = Arc::new(Input::new(call.plan));
                 }
                 let input = Arc::get_mut(&mut self.input).expect("nobody else reads it");
-                input.load(call.isa, call.plan, call.team, images);
+                products::pack_inputs(call.isa, call.plan.slots[0], call.pool, images, input);
             }
         }
     }
@@ -110,7 +103,6 @@ impl Shard {
         }
     }
 
-    /// Computes all activations.
     pub(super) fn forward(&mut self, call: Call<'_>, images: Images<'_>, record: bool) {
         self.values.load(call, images);
         self.images = self.values.input.images;
@@ -139,31 +131,14 @@ impl Shard {
         let residual = step.residual.map(|slot| self.values.of(slot));
         let images = || (0..self.images).map(|image| (image, image * from.len(), image * to.len()));
         match &step.task {
-            Task::Product(product) if to.is_vectors() && step.x == 0 && self.values.input.sparse => {
-                sparse(call, product, self, x, out, relu);
-            }
-            Task::Product(product) if to.is_vectors() => dense(call, product, self.images, x, out, relu),
             Task::Product(product) => {
-                for (_, x_at, out_at) in images() {
-                    isa.run(Convolve {
-                        pass: &product.forward,
-                        columns: product.forward.columns,
-                        x: &x[x_at..x_at + from.len()],
-                        weights: &packed.forward[product.packed.clone()],
-                        weight_block: weight_block(product, from.channels),
-                        unit_blocks: blocks(to.channels),
-                        out: &mut out[out_at..out_at + to.len()],
-                        bias: product.bias.is_some().then(|| &packed.padded[product.padded_bias.clone()]),
-                        residual: residual.map(|residual| &residual[out_at..out_at + to.len()]),
-                        relu,
-                        accumulate: false,
-                    });
-                }
+                let bias = product.bias.as_ref().map(|bias| &packed.padded[bias.padded.clone()]);
+                let epilogue = Epilogue { bias, residual, relu, accumulate: false };
+                self.multiply(call, step, product).forward(x, out, epilogue);
             }
             Task::Frn { gamma, beta, tau, statistics } => {
                 let inverses = self.statistics[*statistics].chunks_exact_mut(BLOCK);
-                let blocks_of_all = (0..self.images * blocks(to.channels)).zip(inverses);
-                for (index, inverse) in blocks_of_all {
+                for (index, inverse) in (0..self.images * blocks(to.channels)).zip(inverses) {
                     let channels = index % blocks(to.channels) * BLOCK;
                     let range = index * to.plane.block()..(index + 1) * to.plane.block();
                     let lanes = |padded: &std::ops::Range<usize>| &packed.padded[padded.start + channels..][..BLOCK];
@@ -198,8 +173,7 @@ impl Shard {
                 }
             }
             Task::Pool { maximum } => {
-                let (x_blocks, out_blocks) = (from.plane.block(), to.plane.block());
-                let pairs = x.chunks_exact(x_blocks).zip(out.chunks_exact_mut(out_blocks));
+                let pairs = x.chunks_exact(from.plane.block()).zip(out.chunks_exact_mut(to.plane.block()));
                 for (x, out) in pairs.take(self.images * blocks(to.channels)) {
                     isa.run(PoolForward { maximum: *maximum, from: from.plane, to: to.plane, x, out });
                 }
@@ -228,6 +202,21 @@ impl Shard {
         }
     }
 
+    pub(super) fn multiply<'a>(&'a self, call: Call<'a>, step: &Step, product: &'a Product) -> Multiply<'a> {
+        let (from, to) = (call.plan.slots[step.x], call.plan.slots[step.out]);
+        let sparse = to.is_vectors() && step.x == 0 && self.values.input.sparse;
+        Multiply {
+            isa: call.isa,
+            pool: call.pool,
+            packed: call.packed,
+            product,
+            from,
+            to,
+            images: self.images,
+            sparse: sparse.then_some(&self.values.input),
+        }
+    }
+
     /// Applies a non-linearity that was not fused, recording what is before and behind it if asked.
     fn activate(&mut self, call: Call<'_>, step: &Step, activation: Activation, out: &mut [f32], record: bool) {
         let slot = call.plan.slots[step.out];
@@ -237,7 +226,7 @@ impl Shard {
             unpack_into(slot, out, self.images, &mut self.recorded[hidden].before);
         }
         let used = if slot.is_vectors() { slot.len() } else { self.images * slot.len() };
-        call.team.chunks(&mut out[..used], slot.plane.block(), |_, values| match activation {
+        call.pool.chunks(&mut out[..used], slot.plane.block(), |_, values| match activation {
             Activation::Relu => call.isa.run(Relu { values }),
             Activation::Tanh => call.isa.run(Tanh { values }),
         });
@@ -245,68 +234,6 @@ impl Shard {
             unpack_into(slot, out, self.images, &mut self.recorded[hidden].after);
         }
     }
-}
-
-/// A dense layer: the blocks of units are shared among threads or, if there is only one, the images.
-fn dense(call: Call<'_>, product: &Product, images: usize, x: &[f32], out: &mut [f32], relu: bool) {
-    let geometry = &product.geometry;
-    let weights = &call.packed.forward[product.packed.clone()];
-    let padded_bias = &call.packed.padded[product.padded_bias.clone()];
-    let weight_block = weight_block(product, geometry.inputs);
-    let part = |first_block: usize, unit_blocks: usize, columns: usize, x: &[f32], out: &mut [f32]| {
-        call.isa.run(Convolve {
-            pass: &product.forward,
-            columns,
-            x,
-            weights: &weights[first_block * weight_block..],
-            weight_block,
-            unit_blocks,
-            out,
-            bias: Some(&padded_bias[first_block * BLOCK..]),
-            residual: None,
-            relu,
-            accumulate: false,
-        });
-    };
-    if blocks(geometry.units) == 1 {
-        // Whole strips, of 14 columns at most.
-        let share = call.team.share(images).next_multiple_of(14);
-        call.team.chunks(&mut out[..images * BLOCK], share * BLOCK, |chunk, out| {
-            part(0, 1, out.len() / BLOCK, &x[chunk * share * BLOCK..], out);
-        });
-        return;
-    }
-    // Kernels take four blocks at a time.
-    let share = call.team.share(blocks(geometry.units)).next_multiple_of(4);
-    call.team.chunks(out, share * geometry.to.block(), |chunk, out| {
-        let first = chunk * share;
-        part(first, share.min(blocks(geometry.units) - first), images, x, out);
-    });
-}
-
-/// A dense layer of which most inputs are zero.
-fn sparse(call: Call<'_>, product: &Product, shard: &Shard, x: &[f32], out: &mut [f32], relu: bool) {
-    let geometry = &product.geometry;
-    let weights = &call.packed.forward[product.packed.clone()];
-    let padded_bias = &call.packed.padded[product.padded_bias.clone()];
-    let weight_block = weight_block(product, geometry.inputs);
-    let share = call.team.share(blocks(geometry.units)).next_multiple_of(4);
-    call.team.chunks(out, share * geometry.to.block(), |chunk, out| {
-        let first = chunk * share;
-        call.isa.run(SparseForward {
-            inputs: geometry.inputs,
-            strips: &shard.values.input.strips,
-            columns: shard.images,
-            x,
-            x_block: geometry.from.block(),
-            weights: &weights[first * weight_block..],
-            unit_blocks: share.min(blocks(geometry.units) - first),
-            out,
-            out_block: geometry.to.block(),
-            bias: &padded_bias[first * BLOCK..],
-            relu,
-        });
-    });
 }
 
 /// Reads (images, height, width, channels) out of a slot.

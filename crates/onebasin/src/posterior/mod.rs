@@ -1,23 +1,17 @@
 //! What inference leaves behind: a point, samples, or a Gaussian; what they predict, and a Gaussian in the place of samples.
 
 mod fit;
-mod low_rank;
 mod predict;
-mod spectrum;
 
 pub use fit::Fit;
-pub use low_rank::LowRank;
-pub use predict::Predictor;
-pub use predict::SampleProbabilities;
+pub use predict::{Predictor, SampleProbabilities};
 
-use crate::error::Error;
-use crate::error::Result;
-use crate::kernels::Isa;
-use crate::kernels::gaussian::Shift;
-use crate::params::Layout;
-use crate::params::Params;
-use crate::rng::BLOCK_LEN;
-use crate::rng::Stream;
+use crate::error::{Error, Result};
+use crate::params::{Layout, Params};
+use crate::rng::{BLOCK_LEN, Stream};
+use crate::symmetry::Scales;
+use onebasin_kernels::Isa;
+use onebasin_kernels::gaussian::Shift;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -35,6 +29,7 @@ pub trait Draws: Sync {
 
 /// A distribution over the parameters of a network.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Posterior {
     /// All weight on one point.
     Point(Params),
@@ -67,7 +62,26 @@ impl Posterior {
                 Self::Samples(Samples::new(points.iter().map(change).collect::<Result<_>>()?, *chains)?)
             }
             Self::Gaussian(Gaussian { mean, std }) => Self::Gaussian(Gaussian::new(change(mean)?, change(std)?)?),
-            Self::LowRank(low_rank) => Self::LowRank(low_rank.map(&mut change)?),
+            Self::LowRank(LowRank { rest: Gaussian { mean, std }, factor }) => {
+                let rest = Gaussian::new(change(mean)?, change(std)?)?;
+                Self::LowRank(LowRank::new(rest, factor.iter().map(change).collect::<Result<_>>()?)?)
+            }
+        })
+    }
+
+    /// The same distribution at the scales of units at which the sum of m² + s² over all parameters is smallest.
+    pub fn balanced(&self, scales: &Scales) -> Result<Self> {
+        let gaussian = self.gaussian();
+        let mut energy = Params::zeros(gaussian.mean().layout());
+        let moments = gaussian.mean().values().iter().zip(gaussian.std().values());
+        for (energy, (mean, std)) in energy.values_mut().iter_mut().zip(moments) {
+            *energy = mean * mean + std * std;
+        }
+        let factors = scales.balance(&energy)?;
+        self.map(|params| {
+            let mut params = params.clone();
+            scales.apply(&factors, &mut params)?;
+            Ok(params)
         })
     }
 }
@@ -82,10 +96,8 @@ pub struct Samples {
 impl Samples {
     /// The samples of `chains` chains of equal length, one chain after the other; members of an ensemble are chains of one.
     pub fn new(points: Vec<Params>, chains: usize) -> Result<Self> {
-        let first = points.first().ok_or_else(|| Error::Zero { what: "the number of samples".to_owned() })?;
-        for point in &points {
-            first.layout().check_same(point.layout())?;
-        }
+        let first = points.first().ok_or_else(|| Error::setting("samples", 0, "at least 1"))?;
+        points.iter().try_for_each(|point| first.layout().check_same(point.layout()))?;
         if chains == 0 || !points.len().is_multiple_of(chains) {
             return Err(Error::Length {
                 what: "the array of samples",
@@ -132,12 +144,8 @@ impl Gaussian {
     /// N(mean, diag(std²)). A standard deviation below zero is an error; a NaN is the result of a run that diverged.
     pub fn new(mean: Params, std: Params) -> Result<Self> {
         mean.layout().check_same(std.layout())?;
-        if let Some(at) = std.values().iter().position(|std| *std < 0.0) {
-            let tensors = std.layout().tensors();
-            let tensor =
-                tensors.iter().find(|tensor| tensor.range().contains(&at)).expect("every value is in a tensor");
-            return Err(Error::NotAStd { tensor: tensor.name().to_owned(), value: std.values()[at].to_string() });
-        }
+        let fault = ("standard deviation", "; it must not be negative");
+        std.layout().refuse(std.values(), fault, |std| std < 0.0)?;
         Ok(Self { mean, std })
     }
 
@@ -164,13 +172,13 @@ impl Gaussian {
         Ok((squares(&self.mean, &other.mean) + squares(&self.std, &other.std)).sqrt())
     }
 
-    /// The Kullback-Leibler divergence KL[self ‖ other] in nats, summed in f64; infinite or NaN where one of them has no width.
+    /// The Kullback-Leibler divergence KL[self ‖ other] in nats, summed in f64; infinite or NaN where a standard deviation is zero.
     pub fn divergence(&self, other: &Self) -> Result<f64> {
         self.mean.layout().check_same(other.mean.layout())?;
         let each = |at: usize| {
             let of = |params: &Params| f64::from(params.values()[at]);
-            let (variance, width) = (of(&other.std).powi(2), of(&self.std).powi(2) / of(&other.std).powi(2));
-            0.5 * (width - 1.0 - width.ln() + (of(&self.mean) - of(&other.mean)).powi(2) / variance)
+            let (variance, ratio) = (of(&other.std).powi(2), of(&self.std).powi(2) / of(&other.std).powi(2));
+            0.5 * (ratio - 1.0 - ratio.ln() + (of(&self.mean) - of(&other.mean)).powi(2) / variance)
         };
         Ok((0..self.mean.layout().len()).map(each).sum())
     }
@@ -178,12 +186,60 @@ impl Gaussian {
     /// Writes mean + std · ε, ε the normal numbers of `stream`.
     pub fn draw(&self, stream: Stream, out: &mut Params) {
         let isa = Isa::detect();
-        let parts = out.values_mut().chunks_mut(BLOCK_LEN).enumerate();
-        for (block, values) in parts {
+        for (block, values) in out.values_mut().chunks_mut(BLOCK_LEN).enumerate() {
             stream.fill_normal_on(isa, block, values);
             let range = block * BLOCK_LEN..block * BLOCK_LEN + values.len();
             isa.run(Shift { values, mean: &self.mean.values()[range.clone()], std: &self.std.values()[range] });
         }
+    }
+}
+
+/// θ = m + B z + d ∘ ε with z and ε normal: the covariance is B Bᵀ + diag(d²).
+#[derive(Clone, Debug, PartialEq)]
+pub struct LowRank {
+    /// m and d.
+    rest: Gaussian,
+    /// The columns of B; at least one.
+    factor: Vec<Params>,
+}
+
+impl LowRank {
+    /// `rest` is N(m, diag(d²)), what is left if z = 0; `factor` has a point for each element of z.
+    pub fn new(rest: Gaussian, factor: Vec<Params>) -> Result<Self> {
+        Error::unless_zero("the rank of a Gaussian of low rank", factor.len())?;
+        factor.iter().try_for_each(|direction| rest.mean().layout().check_same(direction.layout()))?;
+        Ok(Self { rest, factor })
+    }
+
+    /// The mean m and the standard deviations d of what the factor does not explain.
+    pub fn rest(&self) -> &Gaussian {
+        &self.rest
+    }
+    /// The columns of B.
+    pub fn factor(&self) -> &[Params] {
+        &self.factor
+    }
+
+    /// The diagonal Gaussian with the same means and the same variance of each parameter.
+    pub fn marginals(&self) -> Gaussian {
+        let mut std = self.rest.std().clone();
+        for (at, std) in std.values_mut().iter_mut().enumerate() {
+            let explained: f64 = self.factor.iter().map(|direction| f64::from(direction.values()[at]).powi(2)).sum();
+            *std = (f64::from(*std).powi(2) + explained).sqrt() as f32;
+        }
+        Gaussian { mean: self.rest.mean().clone(), std }
+    }
+
+    /// Writes m + B z + d ∘ ε, with ε the normals of the stream (`seed`, "draw", `index`), as for a Gaussian without a
+    /// factor, and z those of (`seed`, "draw/factor", `index`).
+    pub fn draw(&self, seed: u64, index: u64, out: &mut Params) -> Result<()> {
+        self.rest.draw(Stream::new(seed, "draw", index), out);
+        let mut coordinates = vec![0.0; self.factor.len()];
+        Stream::new(seed, "draw/factor", index).fill_normal(&mut coordinates);
+        for (coordinate, direction) in coordinates.iter().zip(&self.factor) {
+            out.add_scaled(*coordinate, direction)?;
+        }
+        Ok(())
     }
 }
 

@@ -3,211 +3,188 @@
 use super::Draws;
 use crate::arch::Arch;
 use crate::data::Examples;
-use crate::error::Error;
-use crate::error::Result;
-use crate::kernels::Team;
-use crate::net::Likelihood;
-use crate::net::Loaded;
-use crate::net::Net;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::net::{Likelihood, Net};
 use crate::params::Params;
-use std::ops::ControlFlow;
+use crate::progress::Monitor;
+use onebasin_kernels::{Isa, ThreadPool};
 use std::sync::Mutex;
 
-/// Images that are evaluated at all points before the next ones are looked at: bounds the memory.
-const IMAGES: usize = 10_000;
+/// Examples that are evaluated at all points before the next ones are looked at: bounds the memory.
+const EXAMPLES: usize = 10_000;
 /// Points evaluated before their probabilities are handed on, for each thread: more even out the threads' loads.
 const WAVE: usize = 4;
 
 /// Evaluates a posterior on data, one point on each thread.
 #[derive(Debug)]
 pub struct Predictor {
-    team: Team,
+    pool: ThreadPool,
+    likelihood: Likelihood,
+    isa: Isa,
     workers: Vec<Mutex<Worker>>,
     classes: usize,
+    /// Outputs of the points that are evaluated together.
     wave: Vec<Vec<f32>>,
 }
 
-/// What one thread needs.
 #[derive(Debug)]
 struct Worker {
-    net: Net,
+    model: Box<dyn Model>,
     point: Params,
 }
 
-/// Points that are drawn from something.
-#[derive(Clone, Copy)]
-struct Points<'a> {
-    posterior: &'a dyn Draws,
-    count: usize,
-    seed: u64,
-}
-
-/// One point's probabilities on some images.
+/// One point's probabilities on some examples.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleProbabilities<'a> {
-    /// Number of the first image.
-    pub first_image: usize,
+    /// Number of the first example.
+    pub first: usize,
     /// Which point.
     pub sample: usize,
-    /// (images, classes)
+    /// (examples, classes)
     pub probabilities: &'a [f32],
 }
 
 impl Predictor {
-    /// For networks of this architecture, on `threads` threads.
-    pub fn new(arch: &Arch, likelihood: Likelihood, threads: usize) -> Result<Self> {
-        let worker = || {
-            let net = Net::new(arch, 1)?.with_likelihood(likelihood)?;
-            Ok(Mutex::new(Worker { net, point: Params::zeros(arch.layout()) }))
-        };
+    /// For networks of this architecture, on the threads of `pool`.
+    pub fn new(arch: &Arch, likelihood: Likelihood, pool: &ThreadPool) -> Result<Self> {
+        let net = || Ok(Box::new(Net::new(arch, &ThreadPool::alone())?) as Box<dyn Model>);
+        Self::of((0..pool.threads()).map(|_| net()).collect::<Result<_>>()?, likelihood, pool)
+    }
+
+    /// For any models that compute the same network, at least one; as many of them as there are models work at a time.
+    pub fn of(models: Vec<Box<dyn Model>>, likelihood: Likelihood, pool: &ThreadPool) -> Result<Self> {
+        likelihood.check()?;
+        let first = models.first().ok_or_else(|| Error::Zero { what: "the number of models".to_owned() })?;
+        models.iter().try_for_each(|model| first.layout().check_same(model.layout()))?;
+        let worker = |model: Box<dyn Model>| Mutex::new(Worker { point: Params::zeros(model.layout()), model });
         Ok(Self {
-            team: Team::new(threads).map_err(|error| Error::Threads { threads, reason: error.to_string() })?,
-            workers: (0..threads).map(|_| worker()).collect::<Result<_>>()?,
-            classes: arch.classes(),
-            wave: vec![Vec::new(); WAVE * threads],
+            pool: pool.clone(),
+            likelihood,
+            isa: Isa::detect(),
+            classes: first.outputs(),
+            wave: vec![Vec::new(); WAVE * pool.threads()],
+            workers: models.into_iter().map(worker).collect(),
         })
     }
 
     /// Its threads.
-    pub fn team(&self) -> &Team {
-        &self.team
+    pub fn pool(&self) -> &ThreadPool {
+        &self.pool
     }
 
-    /// The mean over up to `samples` points of the probabilities of each class, (images, classes).
-    ///
-    /// `progress` is told how much of how much is done, and may break off: then the result is `None`.
+    /// The mean over up to `samples` points of the probabilities of each class, (examples, classes).
     pub fn mean(
         &mut self,
         posterior: &dyn Draws,
         examples: &Examples,
         samples: usize,
         seed: u64,
-        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
-    ) -> Result<Option<Vec<f64>>> {
+        monitor: &mut Monitor<'_>,
+    ) -> Result<Vec<f64>> {
         let classes = self.classes;
         let count = posterior.draws(samples);
         let mut sums = vec![0.0; examples.len() * classes];
-        let whole = self.visit(posterior, examples, samples, seed, progress, |part| {
-            let first = part.first_image * classes;
-            for (sum, probability) in sums[first..].iter_mut().zip(part.probabilities) {
+        let add = |part: SampleProbabilities<'_>| {
+            for (sum, probability) in sums[part.first * classes..].iter_mut().zip(part.probabilities) {
                 *sum += f64::from(*probability);
             }
-        })?;
+        };
+        self.visit(posterior, examples, samples, seed, add, monitor)?;
         for sum in &mut sums {
             *sum /= count as f64;
         }
-        Ok(whole.is_continue().then_some(sums))
+        Ok(sums)
     }
 
-    /// Calls `visit` with the probabilities at each of up to `samples` points: some images at all points in order, then
-    /// the next images.
+    /// Calls `visit` with the probabilities at each of up to `samples` points: some examples at all points in order, then
+    /// the next examples.
     pub fn visit(
         &mut self,
         posterior: &dyn Draws,
         examples: &Examples,
         samples: usize,
         seed: u64,
-        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
         mut visit: impl FnMut(SampleProbabilities<'_>),
-    ) -> Result<ControlFlow<()>> {
-        let classes = self.classes;
-        let mut wave = std::mem::take(&mut self.wave);
-        let visited = self.each(
-            Points { posterior, count: posterior.draws(samples), seed },
-            examples,
-            progress,
-            &mut wave,
-            |net, point, images, labels, out| {
-                out.resize(labels.len() * classes, 0.0);
-                net.probabilities_of(point, images, out).expect(COMPARED);
-            },
-            |first_image, sample, probabilities| visit(SampleProbabilities { first_image, sample, probabilities }),
-        );
-        self.wave = wave;
-        visited
+        monitor: &mut Monitor<'_>,
+    ) -> Result<()> {
+        let (likelihood, isa, classes) = (self.likelihood, self.isa, self.classes);
+        let points = (posterior, posterior.draws(samples), seed);
+        let finish = |logits: &mut [f32], _: &[u32]| likelihood.to_probabilities(isa, logits, classes);
+        let each =
+            |first, sample, probabilities: &[f32], ()| visit(SampleProbabilities { first, sample, probabilities });
+        self.each(points, examples, finish, each, monitor)
     }
 
-    /// The log-likelihood of all images together at each of up to `samples` points.
-    ///
-    /// `progress` is told how much of how much is done, and may break off: then the result is `None`.
+    /// The log-likelihood of all examples together at each of up to `samples` points.
     pub fn log_likelihoods(
         &mut self,
         posterior: &dyn Draws,
         examples: &Examples,
         samples: usize,
         seed: u64,
-        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
-    ) -> Result<Option<Vec<f64>>> {
+        monitor: &mut Monitor<'_>,
+    ) -> Result<Vec<f64>> {
+        let (likelihood, isa) = (self.likelihood, self.isa);
         let count = posterior.draws(samples);
         let mut sums = vec![0.0; count];
-        let whole = self.each(
-            Points { posterior, count, seed },
-            examples,
-            progress,
-            &mut vec![0.0; self.wave.len()],
-            |net, point, images, labels, out| *out = net.log_likelihood_of(point, images, labels).expect(COMPARED),
-            |_, sample, log_likelihood| sums[sample] += log_likelihood,
-        )?;
-        Ok(whole.is_continue().then_some(sums))
+        let finish = |logits: &mut [f32], labels: &[u32]| likelihood.log_likelihood(isa, logits, labels);
+        let each = |_, sample: usize, _: &[f32], log_likelihood| sums[sample] += log_likelihood;
+        self.each((posterior, count, seed), examples, finish, each, monitor)?;
+        Ok(sums)
     }
 
-    /// Evaluates some images at all points, a wave of them at a time, then the next images; `visit` is given the number of the
-    /// first image, that of the point and what came out.
-    fn each<T: Send>(
+    /// Evaluates some examples at all points, a wave of them at a time, then the next examples. `finish` is given the logits at
+    /// a point and the labels; `visit` the number of the first example, that of the point, what became of the logits, and
+    /// what `finish` returned.
+    fn each<T: Default + Send>(
         &mut self,
-        Points { posterior, count, seed }: Points<'_>,
+        (posterior, count, seed): (&dyn Draws, usize, u64),
         examples: &Examples,
-        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
-        wave: &mut [T],
-        evaluate: impl Fn(&mut Net, &Params, &Loaded, &[u32], &mut T) + Sync,
-        mut visit: impl FnMut(usize, usize, &T),
-    ) -> Result<ControlFlow<()>> {
-        if count == 0 {
-            return Err(Error::Zero { what: "the number of samples".to_owned() });
-        }
-        // So that the workers cannot fail.
-        let worker = self.workers[0].get_mut().expect(NO_PANIC);
-        worker.net.arch().layout().check_same(posterior.layout())?;
-        examples.check_fits(worker.net.arch())?;
-        let total = count * examples.len();
-        for first_image in (0..examples.len()).step_by(IMAGES) {
-            let images = IMAGES.min(examples.len() - first_image);
-            let mut pixels = vec![0.0; images * examples.shape().len()];
-            let mut labels = vec![0; images];
-            examples.range(first_image, &mut pixels, &mut labels);
-            let loaded = self.workers[0].get_mut().expect(NO_PANIC).net.load(pixels)?;
-            for first in (0..count).step_by(wave.len()) {
-                if progress(first_image * count + first * images, total).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-                let used = wave.len().min(count - first);
-                let (workers, failure) = (&self.workers, Mutex::new(None));
-                self.team.chunks(&mut wave[..used], 1, |index, out| {
-                    let mut worker = free_worker(workers);
-                    let Worker { net, point } = &mut *worker;
-                    if let Err(error) = posterior.draw(seed, first + index, count, point) {
-                        *failure.lock().expect(NO_PANIC) = Some(error);
-                        return;
-                    }
-                    evaluate(net, point, &loaded, &labels, &mut out[0]);
+        finish: impl Fn(&mut [f32], &[u32]) -> T + Sync,
+        mut visit: impl FnMut(usize, usize, &[f32], T),
+        monitor: &mut Monitor<'_>,
+    ) -> Result<()> {
+        Error::unless(count > 0, "samples", count, "at least 1")?;
+        let model = &mut self.workers[0].get_mut().expect(NO_PANIC).model;
+        model.layout().check_same(posterior.layout())?;
+        examples.check_shape(model.input(), model.outputs())?;
+        let (total, step) = (count * examples.len(), self.wave.len());
+        let mut finished: Vec<Result<T>> = Vec::with_capacity(step);
+        for first_example in (0..examples.len()).step_by(EXAMPLES) {
+            let here = EXAMPLES.min(examples.len() - first_example);
+            let mut inputs = vec![0.0; here * examples.shape().len()];
+            let mut labels = vec![0; here];
+            examples.range(first_example, &mut inputs, &mut labels);
+            let inputs = self.workers[0].get_mut().expect(NO_PANIC).model.load(inputs)?;
+            for first in (0..count).step_by(step) {
+                monitor.at(first_example * count + first * here, total)?;
+                let used = step.min(count - first);
+                finished.resize_with(used, || Ok(T::default()));
+                let (workers, classes) = (&self.workers, self.classes);
+                let wave = &mut self.wave[..used];
+                self.pool.chunk_pairs((wave, 1), (&mut finished, 1), |index, logits, finished| {
+                    let [logits] = logits else { unreachable!("chunks are of one") };
+                    logits.resize(here * classes, 0.0);
+                    let worker = &mut *free_worker(workers, index);
+                    finished[0] = posterior
+                        .draw(seed, first + index, count, &mut worker.point)
+                        .and_then(|()| worker.model.logits(&worker.point, &inputs, logits))
+                        .map(|()| finish(logits, &labels));
                 });
-                if let Some(error) = failure.into_inner().expect(NO_PANIC) {
-                    return Err(error);
-                }
-                for (index, out) in wave[..used].iter().enumerate() {
-                    visit(first_image, first + index, out);
+                for (index, (logits, finished)) in self.wave.iter().zip(finished.drain(..)).enumerate() {
+                    visit(first_example, first + index, logits, finished?);
                 }
             }
         }
-        Ok(progress(total, total))
+        monitor.at(total, total)
     }
 }
 
-/// One that nobody uses: there are as many as threads.
-fn free_worker(workers: &[Mutex<Worker>]) -> std::sync::MutexGuard<'_, Worker> {
-    workers.iter().find_map(|worker| worker.try_lock().ok()).expect("there is a worker for each thread")
+/// A worker that nobody uses, or the one to wait for.
+fn free_worker(workers: &[Mutex<Worker>], index: usize) -> std::sync::MutexGuard<'_, Worker> {
+    let free = workers.iter().find_map(|worker| worker.try_lock().ok());
+    free.unwrap_or_else(|| workers[index % workers.len()].lock().expect(NO_PANIC))
 }
 
-/// Why an evaluation cannot fail.
-const COMPARED: &str = "layouts and shapes were compared";
 const NO_PANIC: &str = "no worker panicked";

@@ -1,15 +1,10 @@
 //! The state of an unfinished run, as one safetensors file.
 
-use super::tensors;
-use super::tensors::Entry;
-use super::tensors::Tensors;
-use super::tensors::put_floats;
-use crate::error::Error;
-use crate::error::Result;
+use super::tensors::{self, Entry, Tensors, put_floats};
+use crate::error::{Error, Result};
 use crate::infer::State;
 use safetensors::Dtype;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -31,11 +26,10 @@ pub struct RunState {
     pub samples: u64,
     /// The last numbers of the inference; null stands for NaN and infinities.
     pub last: BTreeMap<String, Option<f64>>,
-    /// A number that belongs to whoever watched the run.
-    pub mark: u64,
+    /// Bytes of the TensorBoard events.
+    pub event_bytes: u64,
 }
 
-/// The metadata of the file.
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     run: RunState,
@@ -61,7 +55,7 @@ impl Checkpoint {
         tensors::write(path, &metadata, &entries, |index, file| match index {
             0 => {
                 let bytes: Vec<u8> = numbers.values().flat_map(|number| number.to_le_bytes()).collect();
-                file.write_all(&bytes).map_err(|error| Error::file(path, &error))
+                file.write_all(&bytes).map_err(|error| Error::file(path, error))
             }
             _ => put_floats(path, file, values[index - 1]),
         })

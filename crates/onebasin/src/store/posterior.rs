@@ -4,48 +4,55 @@
 //! where std is the standard deviation itself; one of low rank has `mean/NAME`, `factor/NAME` with an axis for its rank
 //! in front, and `rest/NAME`, the standard deviation of what the factor leaves.
 
-use super::tensors;
-use super::tensors::Entry;
-use super::tensors::Tensors;
-use super::tensors::put_floats;
-use crate::arch::Arch;
-use crate::arch::Preset;
+use super::tensors::{self, Entry, Tensors, put_floats};
+use crate::arch::{Arch, Preset};
 use crate::data::Standardisation;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::net::Likelihood;
-use crate::params::Layout;
-use crate::params::Params;
-use crate::posterior::Draws;
-use crate::posterior::Gaussian;
-use crate::posterior::LowRank;
-use crate::posterior::Posterior;
-use crate::posterior::Samples;
-use serde::Deserialize;
-use serde::Serialize;
+use crate::params::{Layout, Params};
+use crate::posterior::{Draws, Gaussian, LowRank, Posterior, Samples};
+use crate::symmetry::Spec;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where a posterior comes from: enough to use it, and to make it again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Where a posterior comes from: enough to use it, and to make it again. A file needs to say none of it to be read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Provenance {
     /// The version of onebasin that wrote it.
     pub version: String,
-    /// The network.
-    pub arch: Preset,
+    /// The network, if it is one of the presets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arch: Option<Preset>,
+    /// The permutation symmetries of a network that is not one of the presets, if they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Spec>,
     /// What its outputs mean.
     pub likelihood: Likelihood,
     /// The data it was trained on, with the subsets taken of it, such as `mnist first:5000`.
     pub data: String,
-    /// What was done to the pixels.
+    /// What was done to the inputs.
     pub standardisation: Standardisation,
     /// The seed of the run.
     pub seed: u64,
     /// The whole configuration of the run.
     pub config: serde_json::Value,
     /// What was done to its units since, if something was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub aligned: Option<Aligned>,
+}
+
+impl Provenance {
+    /// The network, or an error if it is not one of the presets.
+    pub fn network(&self) -> Result<Arch> {
+        Arch::new(self.arch.clone().ok_or(Error::NoArch)?)
+    }
+
+    /// The permutation symmetries: those that are given, or those of the network.
+    pub fn symmetries(&self) -> Result<Spec> {
+        self.spec.clone().map_or_else(|| Ok(Spec::of(&self.network()?)), Ok)
+    }
 }
 
 /// How the units of a posterior were brought in line with those of another.
@@ -55,9 +62,9 @@ pub struct Aligned {
     pub version: String,
     /// The file of the posterior that it was aligned with; or `mean of` the files that it was brought together with, and so on.
     pub to: String,
-    /// What made two units alike.
-    pub channel: String,
-    /// How the permutations were sought.
+    /// Matching criterion.
+    pub criterion: String,
+    /// Solver that found the permutations.
     pub solver: String,
     /// Whether the scales of units were balanced before.
     pub balanced: bool,
@@ -72,7 +79,6 @@ pub struct StoredPosterior {
     pub provenance: Provenance,
 }
 
-/// The metadata of the file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Metadata {
     #[serde(flatten)]
@@ -80,20 +86,13 @@ pub(super) struct Metadata {
     pub(super) provenance: Provenance,
 }
 
-/// Which posterior.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum Kind {
     Point,
     Gaussian,
-    Samples {
-        samples: usize,
-        chains: usize,
-    },
-    #[serde(rename = "low-rank")]
-    LowRank {
-        rank: usize,
-    },
+    Samples { samples: usize, chains: usize },
+    LowRank { rank: usize },
 }
 
 impl Kind {
@@ -107,7 +106,16 @@ impl Kind {
         }
     }
 
-    /// All its tensors.
+    /// The layout that the tensors of a file imply, in the order of their values.
+    fn layout(&self, tensors: &Tensors) -> Result<Layout> {
+        let (prefix, axis) = self.parts()[0];
+        let mut all = tensors.shapes();
+        all.retain(|(name, _)| name.starts_with(prefix));
+        Error::unless_zero("the number of its tensors", all.len())?;
+        let leading = axis.iter().len();
+        Layout::new(all.iter().map(|(name, shape)| (&name[prefix.len()..], &shape[shape.len().min(leading)..])))
+    }
+
     fn entries(&self, layout: &Layout) -> Vec<Entry> {
         self.parts().iter().flat_map(|(prefix, axis)| entries(layout, prefix, axis.as_slice())).collect()
     }
@@ -133,21 +141,18 @@ impl StoredPosterior {
         let entries = kind.entries(layout);
         let tensors = layout.tensors();
         tensors::write(path, &Metadata { kind, provenance: self.provenance.clone() }, &entries, |index, file| {
-            let range = tensors[index % tensors.len()].range();
-            parts[index / tensors.len()]
-                .iter()
-                .try_for_each(|point| put_floats(path, file, &point.values()[range.clone()]))
+            let (range, part) = (tensors[index % tensors.len()].range(), &parts[index / tensors.len()]);
+            part.iter().try_for_each(|point| put_floats(path, file, &point.values()[range.clone()]))
         })
     }
 
-    /// Reads a file; everything in it is checked against the architecture it names.
+    /// Reads a file; everything in it is checked against the architecture or the symmetries that it names, if it does.
     pub fn read(path: &Path) -> Result<Self> {
         let Opened { tensors, kind, provenance, layout } = Opened::new(path)?;
-        // Whatever a room above says is wrong is wrong with this file.
+        // Whatever another module says is wrong is wrong with this file.
         let damaged = |error: Error| tensors.unreadable(&error.to_string());
         let points = |prefix: &str, axis: Option<usize>| {
-            let count = axis.unwrap_or(1);
-            let mut points = vec![Params::zeros(&layout); count];
+            let mut points = vec![Params::zeros(&layout); axis.unwrap_or(1)];
             for tensor in layout.tensors() {
                 let shape: Vec<usize> = axis.iter().chain(tensor.shape()).copied().collect();
                 let values = tensors.floats(&format!("{prefix}{}", tensor.name()), &shape)?;
@@ -185,13 +190,19 @@ impl Opened {
     pub(super) fn new(path: &Path) -> Result<Self> {
         let tensors = Tensors::open(path)?;
         let Metadata { kind, provenance } = tensors.metadata()?;
-        let arch = Arch::new(provenance.arch.clone()).map_err(|error: Error| tensors.unreadable(&error.to_string()))?;
-        let layout = Arc::clone(arch.layout());
+        let damaged = |error: Error| tensors.unreadable(&error.to_string());
+        let layout = match (&provenance.arch, &provenance.spec) {
+            (Some(_), _) => Arc::clone(provenance.network().map_err(damaged)?.layout()),
+            (None, Some(spec)) => Arc::clone(spec.layout()),
+            (None, None) => Arc::new(kind.layout(&tensors).map_err(damaged)?),
+        };
+        if let Some(spec) = &provenance.spec {
+            layout.check_same(spec.layout()).map_err(damaged)?;
+        }
         if let Kind::Samples { samples, chains } = kind
             && (samples == 0 || chains == 0 || !samples.is_multiple_of(chains))
         {
-            let reason = format!("{samples} samples are not {chains} chains of equal length");
-            return Err(tensors.unreadable(&reason));
+            return Err(tensors.unreadable(&format!("{samples} samples are not {chains} chains of equal length")));
         }
         // All shapes before anything is allocated: what the metadata name may be larger than any memory.
         for entry in kind.entries(&layout) {

@@ -4,23 +4,20 @@
 //! random order, and the same run would not give the same bytes.
 
 use super::write_whole;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
-use std::io::Read;
-use std::io::Seek;
-use std::io::SeekFrom;
-use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// The key of our metadata.
-pub(super) const KEY: &str = "onebasin";
+const KEY: &str = "onebasin";
+/// Why the lock of a file is never poisoned.
+pub(super) const NO_PANIC: &str = "nobody panics while holding a file";
 
 /// Name, type and shape of a tensor to be written.
 #[derive(Clone, Debug)]
@@ -62,7 +59,7 @@ pub(super) fn write(
     header.resize(header.len().next_multiple_of(8), b' ');
     write_whole(path, |file| {
         let written = file.write_all(&(header.len() as u64).to_le_bytes()).and_then(|()| file.write_all(&header));
-        written.map_err(|error| Error::file(path, &error))?;
+        written.map_err(|error| Error::file(path, error))?;
         (0..entries.len()).try_for_each(|index| fill(index, file))
     })
 }
@@ -71,7 +68,7 @@ pub(super) fn write(
 pub(super) fn put_floats(path: &Path, file: &mut dyn Write, values: &[f32]) -> Result<()> {
     for part in values.chunks(1 << 14) {
         let bytes: Vec<u8> = part.iter().flat_map(|value| value.to_le_bytes()).collect();
-        file.write_all(&bytes).map_err(|error| Error::file(path, &error))?;
+        file.write_all(&bytes).map_err(|error| Error::file(path, error))?;
     }
     Ok(())
 }
@@ -80,7 +77,7 @@ pub(super) fn put_floats(path: &Path, file: &mut dyn Write, values: &[f32]) -> R
 pub(super) fn get_floats(path: &Path, file: &mut File, at: u64, out: &mut [f32]) -> Result<()> {
     let mut bytes = vec![0; 4 * out.len()];
     let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes));
-    read.map_err(|error| Error::file(path, &error))?;
+    read.map_err(|error| Error::file(path, error))?;
     for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
         *value = f32::from_le_bytes(*bytes);
     }
@@ -99,7 +96,7 @@ pub(super) struct Tensors {
 
 impl Tensors {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let fault = |error: std::io::Error| Error::file(path, &error);
+        let fault = |error: std::io::Error| Error::file(path, error);
         let unreadable = |reason: String| Error::File { path: path.to_owned(), reason };
         let mut file = File::open(path).map_err(fault)?;
         let len = file.metadata().map_err(fault)?.len();
@@ -119,7 +116,6 @@ impl Tensors {
         Ok(Self { path: path.to_owned(), file: Mutex::new(file), header, start })
     }
 
-    /// Our metadata.
     pub(super) fn metadata<T: DeserializeOwned>(&self) -> Result<T> {
         let text = self.header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
         let text =
@@ -127,13 +123,18 @@ impl Tensors {
         serde_json::from_str(text).map_err(|error| self.unreadable(&format!("its metadata is damaged: {error}")))
     }
 
+    /// Names and shapes of all tensors, in the order of their values.
+    pub(super) fn shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let shape = |name: &String| self.header.info(name).map_or_else(Vec::new, |info| info.shape.clone());
+        self.header.offset_keys().into_iter().map(|name| (name.clone(), shape(&name))).collect()
+    }
+
     /// Where the values of a tensor of this type and shape begin.
     pub(super) fn place(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<u64> {
         let info = self.header.info(name).ok_or_else(|| self.unreadable(&format!("it has no tensor `{name}`")))?;
         if info.dtype != dtype || info.shape != shape {
-            let (got_type, got) = (info.dtype, &info.shape);
-            return Err(self
-                .unreadable(&format!("tensor `{name}` is {got_type:?} {got:?}, but {dtype:?} {shape:?} is expected")));
+            let got = format!("{:?} {:?}", info.dtype, info.shape);
+            return Err(self.unreadable(&format!("tensor `{name}` is {got}, but {dtype:?} {shape:?} is expected")));
         }
         Ok(self.start + info.data_offsets.0 as u64)
     }
@@ -157,7 +158,7 @@ impl Tensors {
         let mut bytes = vec![0; 8 * len];
         let mut file = self.file.lock().expect(NO_PANIC);
         let read = file.seek(SeekFrom::Start(place)).and_then(|_| file.read_exact(&mut bytes));
-        read.map_err(|error| Error::file(&self.path, &error))?;
+        read.map_err(|error| Error::file(&self.path, error))?;
         Ok(bytes.as_chunks::<8>().0.iter().map(|value| f64::from_le_bytes(*value)).collect())
     }
 
@@ -165,5 +166,3 @@ impl Tensors {
         Error::File { path: self.path.clone(), reason: reason.to_owned() }
     }
 }
-
-const NO_PANIC: &str = "nobody panics while holding a file";

@@ -1,8 +1,6 @@
 //! Tensors cut into products of segments, inside which permutations act on whole axes.
 
-use super::Action;
-use super::Group;
-use super::Segment;
+use super::{Action, Group, Segment};
 use crate::params::Layout;
 
 /// A part of a tensor: the parameters at `base + Σₖ unitₖ · strideₖ + rest[e]`.

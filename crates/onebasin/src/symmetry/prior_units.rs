@@ -1,15 +1,13 @@
-//! Units about which a Gaussian posterior has learned nothing: all their parameters are still distributed as a priori.
+//! Prior-like units: units whose parameters have nearly the same distribution in a Gaussian posterior as in the prior.
 
 use super::Spec;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::params::Params;
 
-/// Nats for each parameter below which a unit counts as one of the prior.
+/// Distance, in nats for each parameter, below which a unit counts as prior-like.
 ///
-/// A Gaussian fitted to n draws from the prior is 1/n away from it on average, so this is the distance of one that
-/// was fitted to 50. It is also that of a mean that is off by 0.2 standard deviations of the prior, or of a standard
-/// deviation that is off by 14 %.
+/// A Gaussian fitted to n draws from the prior is 1/n away from it on average, so this is the distance after 50. It is
+/// also that of a mean off by 0.2 standard deviations of the prior, or of a standard deviation off by 14 %.
 pub const PRIOR_THRESHOLD: f64 = 0.02;
 
 /// The mean of KL(q ‖ prior), in nats, over all parameters that enter, shift or leave each unit, (group, unit).
@@ -20,12 +18,9 @@ pub fn distance_from_prior(spec: &Spec, mean: &Params, std: &Params, variances: 
     spec.layout().check_same(mean.layout())?;
     spec.layout().check_same(std.layout())?;
     let tensors = spec.layout().tensors().len();
-    if variances.len() != tensors {
-        let why = "one for each tensor".to_owned();
-        return Err(Error::Length { what: "the array of variances", got: variances.len(), expected: tensors, why });
-    }
+    Error::unless_length("the array of variances", variances.len(), tensors, "one for each tensor")?;
     for variance in variances {
-        Error::unless_positive("the variance of the prior", *variance)?;
+        Error::unless_positive("prior.variance", *variance)?;
     }
     let mut sums: Vec<Vec<f64>> = spec.groups().iter().map(|group| vec![0.0; group.size]).collect();
     let mut counts = vec![0usize; sums.len()];
@@ -53,8 +48,8 @@ pub fn distance_from_prior(spec: &Spec, mean: &Params, std: &Params, variances: 
     Ok(sums)
 }
 
-/// Which units, (group, unit), are nearer to the prior than `threshold`.
-pub fn units_at_prior(distances: &[Vec<f64>], threshold: f64) -> Vec<Vec<bool>> {
+/// The mask of prior-like units, (group, unit): those nearer to the prior than `threshold`.
+pub fn prior_like_units(distances: &[Vec<f64>], threshold: f64) -> Vec<Vec<bool>> {
     distances.iter().map(|group| group.iter().map(|distance| *distance < threshold).collect()).collect()
 }
 

@@ -1,14 +1,9 @@
-//! The scales of ReLU units: what enters a unit may be multiplied and what leaves it divided, and one choice is canonical.
+//! The scales of ReLU units: what enters a unit may be multiplied and what leaves it divided, and the choice with the
+//! smallest energy of all parameters together is canonical.
 
-use super::Patch;
-use super::Spec;
-use super::balance;
-use super::balance::Link;
-use crate::arch::Activation;
-use crate::arch::Arch;
-use crate::arch::Op;
-use crate::error::Error;
-use crate::error::Result;
+use super::{Patch, Spec};
+use crate::arch::{Activation, Arch, Op};
+use crate::error::{Error, Result};
 use crate::params::Params;
 
 /// Where the scale of every unit of a ReLU network enters its parameters.
@@ -31,8 +26,7 @@ impl Scales {
     pub fn of(arch: &Arch) -> Result<Self> {
         for (_, node) in arch.hidden() {
             if node.op != Op::Activate(Activation::Relu) {
-                let activation = format!("{:?}", arch.preset().activation()).to_lowercase();
-                return Err(Error::NoScale { activation });
+                return Err(Error::NoScale { activation: arch.preset().activation().to_string() });
             }
         }
         let spec = Spec::of(arch);
@@ -53,15 +47,15 @@ impl Scales {
 
     /// The factors, (group, unit), that make the sum of all `energy`, scaled by their squares, as small as it can be.
     ///
-    /// With `energy` the squares of a point, or m² + s² of a Gaussian, this is the point of the orbit that an isotropic
-    /// prior likes best. A parameter between units i and j is multiplied by e^(aⱼ - aᵢ), so the sum is convex in a; where
+    /// With `energy` the squares of a point, or m² + s² of a Gaussian, this is the point of the orbit that is most probable under an
+    /// isotropic prior. A parameter between units i and j is multiplied by e^(aⱼ - aᵢ), so the sum is convex in a; where
     /// all but one aᵢ are given, its minimum is where what enters i and what leaves it have equal energy (Osborne 1960).
     /// Units without any energy on one side keep the factor 1.
     pub fn balance(&self, energy: &Params) -> Result<Vec<Vec<f32>>> {
         self.spec.layout().check_same(energy.layout())?;
         let links: Vec<Link> = self.scaled_patches().map(|(patch, role)| self.link(patch, role, energy)).collect();
         let sizes: Vec<usize> = self.spec.groups().iter().map(|group| group.size).collect();
-        let squares = balance::squares_of_factors(&links, &sizes);
+        let squares = squares_of_factors(&links, &sizes);
         let factors = |squares: Vec<f64>| squares.iter().map(|square| square.sqrt() as f32).collect();
         Ok(squares.into_iter().map(factors).collect())
     }
@@ -70,7 +64,15 @@ impl Scales {
     /// and the means and the standard deviations of a Gaussian alike.
     pub fn apply(&self, factors: &[Vec<f32>], params: &mut Params) -> Result<()> {
         self.spec.layout().check_same(params.layout())?;
-        self.check(factors)?;
+        let groups = self.spec.groups();
+        Error::unless_length("the array of factors", factors.len(), groups.len(), "one array for each group")?;
+        for (factors, group) in factors.iter().zip(groups) {
+            let why = format_args!("the units of `{}`", group.name);
+            Error::unless_length("an array of factors", factors.len(), group.size, why)?;
+            if let Some(value) = factors.iter().find(|factor| !(**factor > 0.0 && factor.is_finite())) {
+                return Err(Error::out_of_range("a factor", value, "a positive number"));
+            }
+        }
         let inverse: Vec<Vec<f32>> =
             factors.iter().map(|group| group.iter().map(|factor| 1.0 / factor).collect()).collect();
         for (patch, role) in self.scaled_patches() {
@@ -90,30 +92,6 @@ impl Scales {
     fn scaled_patches(&self) -> impl Iterator<Item = (&Patch, Scaled)> {
         let all = self.spec.patches().iter().zip(self.roles.iter().copied());
         all.filter(|(_, role)| role.divided.is_some() || role.multiplied.is_some())
-    }
-
-    fn check(&self, factors: &[Vec<f32>]) -> Result<()> {
-        let groups = self.spec.groups();
-        if factors.len() != groups.len() {
-            let why = "one array for each group".to_owned();
-            return Err(Error::Length {
-                what: "the array of factors",
-                got: factors.len(),
-                expected: groups.len(),
-                why,
-            });
-        }
-        for (factors, group) in factors.iter().zip(groups) {
-            if factors.len() != group.size {
-                let why = format!("the units of `{}`", group.name);
-                let (got, expected) = (factors.len(), group.size);
-                return Err(Error::Length { what: "an array of factors", got, expected, why });
-            }
-            if let Some(value) = factors.iter().find(|factor| !(**factor > 0.0 && factor.is_finite())) {
-                return Err(Error::NotPositive { what: "a factor", value: value.to_string() });
-            }
-        }
-        Ok(())
     }
 
     /// The energy of a patch, summed over all that its factors do not depend on.
@@ -144,11 +122,147 @@ fn normalised_tensors(arch: &Arch) -> Vec<bool> {
         if let (Op::LayerNorm { .. } | Op::Frn { .. }, Op::Conv { weight, bias, .. }) =
             (node.op, arch.nodes()[node.input].op)
         {
-            normalised[weight] = true;
-            if let Some(bias) = bias {
-                normalised[bias] = true;
+            for tensor in [weight].into_iter().chain(bias) {
+                normalised[tensor] = true;
             }
         }
     }
     normalised
+}
+
+/// Sweeps over all units, at most.
+const MOST_SWEEPS: usize = 100;
+/// The logarithms of all factors change by less than this in the last sweep.
+const TOLERANCE: f64 = 1e-6;
+/// Sweeps over whole groups between two sweeps over units, at most; they cost next to nothing.
+const MOST_GROUP_SWEEPS: usize = 1000;
+
+/// Energy between the units of two groups, or between those of one and what has no scale.
+struct Link {
+    /// The group whose factors divide it.
+    divided: Option<usize>,
+    /// The group whose factors multiply it.
+    multiplied: Option<usize>,
+    /// Units of the group that multiplies, or 1.
+    columns: usize,
+    /// (unit that divides, unit that multiplies)
+    energy: Vec<f64>,
+}
+
+/// The squares of the best factors, (group, unit), by Osborne's sweeps; `sizes` are those of the groups.
+///
+/// In a deep network the ratios of whole groups settle slowly, each sweep passing them on from layer to layer. So these are
+/// brought to rest before each sweep, as if every group were one unit.
+fn squares_of_factors(links: &[Link], sizes: &[usize]) -> Vec<Vec<f64>> {
+    let mut squares: Vec<Vec<f64>> = sizes.iter().map(|size| vec![1.0; *size]).collect();
+    let balances = |group: usize| {
+        let (incoming, outgoing) = energies(links, group, &squares);
+        incoming.into_iter().zip(outgoing).map(|(incoming, outgoing)| balanced(incoming, outgoing).is_some()).collect()
+    };
+    let scaled: Vec<Vec<bool>> = (0..sizes.len()).map(balances).collect();
+    for _ in 0..MOST_SWEEPS {
+        let mut largest = 0.0f64;
+        let whole = squares_of_groups(links, &scaled, &squares);
+        for ((squares, scaled), whole) in squares.iter_mut().zip(&scaled).zip(whole) {
+            largest = largest.max(0.5 * whole.ln().abs());
+            for (square, _) in squares.iter_mut().zip(scaled).filter(|(_, scaled)| **scaled) {
+                *square *= whole;
+            }
+        }
+        for group in 0..sizes.len() {
+            let (incoming, outgoing) = energies(links, group, &squares);
+            for ((square, incoming), outgoing) in squares[group].iter_mut().zip(incoming).zip(outgoing) {
+                if let Some(best) = balanced(incoming, outgoing) {
+                    largest = largest.max(0.5 * (best / *square).ln().abs());
+                    *square = best;
+                }
+            }
+        }
+        if largest < TOLERANCE {
+            break;
+        }
+    }
+    squares
+}
+
+/// The square of the factor at which what enters has the energy of what leaves; none if one of them has none.
+fn balanced(incoming: f64, outgoing: f64) -> Option<f64> {
+    let square = (outgoing / incoming).sqrt();
+    (square > 0.0 && square.is_finite()).then_some(square)
+}
+
+/// What enters and what leaves each unit of a group, were its own factors 1.
+fn energies(links: &[Link], group: usize, squares: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
+    let mut incoming = vec![0.0; squares[group].len()];
+    let mut outgoing = incoming.clone();
+    for link in links {
+        let rows = link.energy.chunks(link.columns).enumerate();
+        if link.multiplied == Some(group) {
+            for (row, energy) in rows {
+                let factor = link.divided.map_or(1.0, |divided| 1.0 / squares[divided][row]);
+                for (incoming, energy) in incoming.iter_mut().zip(energy) {
+                    *incoming += energy * factor;
+                }
+            }
+        } else if link.divided == Some(group) {
+            for (row, energy) in rows {
+                outgoing[row] += match link.multiplied {
+                    Some(multiplied) => {
+                        energy.iter().zip(&squares[multiplied]).map(|(energy, square)| energy * square).sum()
+                    }
+                    None => energy.iter().sum::<f64>(),
+                };
+            }
+        }
+    }
+    (incoming, outgoing)
+}
+
+/// The square of the one factor for all `scaled` units of each group that is best on top of the factors they have.
+fn squares_of_groups(links: &[Link], scaled: &[Vec<bool>], squares: &[Vec<f64>]) -> Vec<f64> {
+    let mut incoming: Vec<Vec<(Option<usize>, f64)>> = vec![Vec::new(); squares.len()];
+    let mut outgoing = incoming.clone();
+    for link in links {
+        // Units without a scale of their own are like what has none; hence up to four sums.
+        let mut sums = [[0.0; 2]; 2];
+        let side = |group: Option<usize>, unit: usize| {
+            group.map_or((false, 1.0), |group| (scaled[group][unit], squares[group][unit]))
+        };
+        for (row, energy) in link.energy.chunks(link.columns).enumerate() {
+            let (divided, divisor) = side(link.divided, row);
+            for (column, energy) in energy.iter().enumerate() {
+                let (multiplied, factor) = side(link.multiplied, column);
+                sums[usize::from(divided)][usize::from(multiplied)] += energy * factor / divisor;
+            }
+        }
+        for (divided, sums) in sums.iter().enumerate() {
+            for (multiplied, sum) in sums.iter().enumerate() {
+                let divided = link.divided.filter(|_| divided == 1);
+                let multiplied = link.multiplied.filter(|_| multiplied == 1);
+                if let Some(group) = multiplied {
+                    incoming[group].push((divided, *sum));
+                }
+                if let Some(group) = divided {
+                    outgoing[group].push((multiplied, *sum));
+                }
+            }
+        }
+    }
+    let mut whole = vec![1.0; squares.len()];
+    for _ in 0..MOST_GROUP_SWEEPS {
+        let mut largest = 0.0f64;
+        for group in 0..whole.len() {
+            let square = |other: Option<usize>| other.map_or(1.0, |other: usize| whole[other]);
+            let enters = incoming[group].iter().map(|(other, energy)| energy / square(*other)).sum();
+            let leaves = outgoing[group].iter().map(|(other, energy)| energy * square(*other)).sum();
+            if let Some(best) = balanced(enters, leaves) {
+                largest = largest.max((best / whole[group]).ln().abs());
+                whole[group] = best;
+            }
+        }
+        if largest < TOLERANCE {
+            break;
+        }
+    }
+    whole
 }

@@ -1,11 +1,7 @@
 //! Follows units through a network's nodes to find which of them can only be reordered together.
 
-use super::Action;
-use super::Group;
-use super::Segment;
-use super::Spec;
-use crate::arch::Arch;
-use crate::arch::Op;
+use super::{Action, Group, Segment, Spec};
+use crate::arch::{Arch, Op};
 use std::cmp::Ordering;
 
 /// The symmetries of a network.
@@ -21,7 +17,7 @@ pub(super) fn spec(arch: &Arch) -> Spec {
         let before = || input.clone().expect("a node reads an earlier one");
         let channels = node.shape.channels;
         // The order of the classes is known outside.
-        let state = if index + 1 == arch.nodes().len() { State::Fixed } else { State::Whole };
+        let state = if index + 1 == arch.nodes().len() { State::Fixed } else { State::Permutable };
         let axis = match node.op {
             Op::Input => Axis::of(classes.add(State::Fixed, channels)),
             Op::Flatten => {
@@ -61,7 +57,7 @@ pub(super) fn spec(arch: &Arch) -> Spec {
             Op::PadShortcut { .. } => {
                 let mut axis = before();
                 let fresh = channels - arch.nodes()[node.input].shape.channels;
-                axis.classes.push(classes.add(State::Whole, fresh));
+                axis.classes.push(classes.add(State::Permutable, fresh));
                 axis
             }
             Op::Add(other) => {
@@ -79,7 +75,8 @@ pub(super) fn spec(arch: &Arch) -> Spec {
     };
     let axes = tensors.iter().map(|axes| axes.iter().map(segments).collect()).collect();
     let hidden = arch.hidden().map(|(index, _)| classes.segments(&nodes[index], &group_of)).collect();
-    Spec::new(arch.layout(), groups, axes).expect("the nodes of a network fit its layout").with_hidden(hidden)
+    let spec = Spec::new(arch.layout(), groups, axes).and_then(|spec| spec.with_hidden(hidden));
+    spec.expect("the nodes of a network fit its layout")
 }
 
 /// The groups, named after the first hidden layer that has them, and the group of each class that is one.
@@ -88,7 +85,7 @@ fn name_groups(arch: &Arch, classes: &Classes, nodes: &[Axis]) -> (Vec<Group>, V
     let mut group_of = vec![None; classes.sizes.len()];
     for (index, node) in arch.hidden() {
         for class in classes.leaves(&nodes[index].classes) {
-            if classes.states[class] == State::Whole && group_of[class].is_none() {
+            if classes.states[class] == State::Permutable && group_of[class].is_none() {
                 group_of[class] = Some(groups.len());
                 let name = node.name.strip_suffix(".out").unwrap_or(&node.name);
                 // What leaves the first block of a stage is the stream of the whole stage.
@@ -100,7 +97,6 @@ fn name_groups(arch: &Arch, classes: &Classes, nodes: &[Axis]) -> (Vec<Group>, V
     (groups, group_of)
 }
 
-/// Index of a class.
 type Class = usize;
 
 /// The units of a node, repeated for each position that was flattened into them.
@@ -116,23 +112,17 @@ impl Axis {
     }
 }
 
-/// An axis of a tensor.
 #[derive(Clone, Debug)]
 enum TensorAxis {
     Filter(usize),
     Units(Axis),
 }
 
-/// What has become of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It can be reordered.
-    Whole,
-    /// It cannot.
+    Permutable,
     Fixed,
-    /// It is another one now.
     Joined(Class),
-    /// It was cut into two.
     Cut(Class, Class),
 }
 
@@ -156,7 +146,7 @@ impl Classes {
         let mut leaves = Vec::new();
         while let Some(class) = open.pop() {
             match self.states[class] {
-                State::Whole | State::Fixed => leaves.push(class),
+                State::Permutable | State::Fixed => leaves.push(class),
                 State::Joined(other) => open.push(other),
                 State::Cut(first, second) => open.extend([second, first]),
             }
@@ -176,7 +166,7 @@ impl Classes {
                 Ordering::Greater => self.cut(one, self.sizes[other]),
                 Ordering::Equal => {
                     let fixed = [one, other].iter().any(|class| self.states[*class] == State::Fixed);
-                    self.states[one] = if fixed { State::Fixed } else { State::Whole };
+                    self.states[one] = if fixed { State::Fixed } else { State::Permutable };
                     self.states[other] = State::Joined(one);
                 }
             }

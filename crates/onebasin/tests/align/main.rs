@@ -4,4 +4,4 @@ mod criteria;
 mod mistakes;
 mod planted;
 mod posteriors;
-mod search;
+mod solvers;

@@ -1,25 +1,21 @@
 //! What cannot be aligned is refused, and the message says why.
 
-use crate::posteriors::gaussian;
-use crate::posteriors::mlp;
+use crate::posteriors::{gaussian, mlp};
 use onebasin::align;
-use onebasin::align::Channel;
-use onebasin::align::Objective;
-use onebasin::align::Settings;
+use onebasin::align::{Criterion, Objective, Settings};
 use onebasin::arch::Arch;
-use onebasin::kernels::Team;
-use onebasin::params::Layout;
-use onebasin::params::Params;
+use onebasin::params::{Layout, Params};
 use onebasin::posterior::Gaussian;
-use onebasin::symmetry::Action;
-use onebasin::symmetry::Group;
-use onebasin::symmetry::Segment;
-use onebasin::symmetry::Spec;
+use onebasin::progress::Monitor;
+use onebasin::symmetry::{Action, Group, Segment, Spec};
+use onebasin_kernels::ThreadPool;
 use std::sync::Arc;
 
-fn error(arch: &Arch, fixed: &Gaussian, moved: &Gaussian, channel: Channel) -> String {
-    let settings = Settings { channel, ..Settings::default() };
-    align::pair(&Spec::of(arch), fixed, moved, settings, &Team::alone(), &mut |_| ()).unwrap_err().to_string()
+fn error(arch: &Arch, fixed: &Gaussian, moved: &Gaussian, criterion: Criterion) -> String {
+    let settings = Settings { criterion, ..Settings::default() };
+    align::pair(&Spec::of(arch), fixed, moved, settings, &ThreadPool::alone(), &mut Monitor::silent())
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
@@ -31,37 +27,36 @@ fn a_value_that_is_not_finite_is_named() {
             let mut mean = good.mean().clone();
             mean.values_mut()[tensor.range()][1] = bad;
             let diverged = Gaussian::new(mean, good.std().clone()).unwrap();
-            let expected =
-                format!("a value of tensor `{}` is {bad}; a posterior that diverged cannot be aligned", tensor.name());
-            assert_eq!(error(&arch, &good, &diverged, Channel::W2), expected);
-            assert_eq!(error(&arch, &diverged, &good, Channel::Mean), expected);
+            let expected = format!("a value of tensor `{}` is {bad}; the posterior has diverged", tensor.name());
+            assert_eq!(error(&arch, &good, &diverged, Criterion::W2), expected);
+            assert_eq!(error(&arch, &diverged, &good, Criterion::Mean), expected);
         }
     }
 }
 
 #[test]
-fn a_divergence_needs_widths() {
+fn a_divergence_needs_standard_deviations() {
     let arch = mlp("2x2x1", &[5, 4]);
     let good = gaussian(&arch, 1);
     let point = Gaussian::new(good.mean().clone(), Params::zeros(arch.layout())).unwrap();
-    let message = error(&arch, &point, &good, Channel::Kl);
+    let message = error(&arch, &point, &good, Criterion::Kl);
     assert!(message.starts_with("a standard deviation of tensor `hidden1.weight` is 0"), "{message}");
-    let message = error(&arch, &good, &point, Channel::Jeffreys);
-    assert!(message.ends_with("use the channel w2 or mean"), "{message}");
+    let message = error(&arch, &good, &point, Criterion::Jeffreys);
+    assert!(message.ends_with("the criterion w2 needs none"), "{message}");
 }
 
 #[test]
 fn other_networks_are_refused() {
     let (arch, other) = (mlp("2x2x1", &[5, 4]), mlp("2x2x1", &[5, 3]));
-    let message = error(&arch, &gaussian(&arch, 1), &gaussian(&other, 2), Channel::W2);
+    let message = error(&arch, &gaussian(&arch, 1), &gaussian(&other, 2), Criterion::W2);
     assert!(message.contains("`hidden2.weight` [5, 3] where `hidden2.weight` [5, 4] is expected"), "{message}");
 }
 
 #[test]
 fn activations_need_data() {
     let arch = mlp("2x2x1", &[5, 4]);
-    let message = error(&arch, &gaussian(&arch, 1), &gaussian(&arch, 2), Channel::Activation);
-    assert_eq!(message, "the channel `activation` needs data; use w2, mean, kl or jeffreys");
+    let message = error(&arch, &gaussian(&arch, 1), &gaussian(&arch, 2), Criterion::Activation);
+    assert_eq!(message, "the criterion `activation` needs data; others are: mean, w2, kl, jeffreys");
 }
 
 #[test]

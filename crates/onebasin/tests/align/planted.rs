@@ -1,31 +1,19 @@
-//! A permuted copy is brought back, by every solver and channel, for every kind of network.
+//! A permuted copy is brought back, by every solver and criterion, for every kind of network.
 
-use crate::posteriors::CHANNELS;
-use crate::posteriors::gaussian;
-use crate::posteriors::mlp;
-use crate::posteriors::networks;
-use crate::posteriors::noisy;
-use crate::posteriors::pair;
-use crate::posteriors::permuted;
+use crate::posteriors::{CRITERIA, gaussian, mlp, networks, noisy, pair, permuted};
 use onebasin::align;
-use onebasin::align::Alignment;
-use onebasin::align::Channel;
-use onebasin::align::Settings;
-use onebasin::align::Solver;
+use onebasin::align::{Alignment, Criterion, Settings, Solver};
 use onebasin::arch::Arch;
-use onebasin::data::Dataset;
-use onebasin::data::Examples;
-use onebasin::data::Scaling;
-use onebasin::data::Standardisation;
-use onebasin::kernels::Team;
+use onebasin::data::{Dataset, Examples, Scaling, Standardisation};
+use onebasin::error::Error;
 use onebasin::params::Params;
-use onebasin::posterior::Draws;
-use onebasin::posterior::Gaussian;
-use onebasin::posterior::Posterior;
+use onebasin::posterior::{Draws, Gaussian, Posterior};
+use onebasin::progress::{Monitor, Progress};
 use onebasin::rng::Stream;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Spec;
+use onebasin::symmetry::{Permutations, Spec};
+use onebasin_kernels::ThreadPool;
 use rand_chacha::rand_core::Rng;
+use std::ops::ControlFlow;
 
 #[test]
 fn a_permuted_copy_is_brought_back() {
@@ -34,19 +22,19 @@ fn a_permuted_copy_is_brought_back() {
         let original = gaussian(&arch, 1);
         let hidden = Permutations::random(&spec, 7);
         let copy = permuted(&spec, &hidden, &original);
-        for channel in CHANNELS {
-            for solver in [Solver::Forward, Solver::Best] {
-                let found = pair(&spec, &original, &copy, channel, solver);
-                assert_eq!(found.permutations, hidden.inverse(), "{channel:?} {solver:?}");
-                if matches!(channel, Channel::Mean | Channel::W2) {
-                    assert!(found.bound - found.after.total <= 1e-5 * found.bound, "not tight: {channel:?}");
+        for criterion in CRITERIA {
+            for solver in [Solver::Greedy, Solver::Best] {
+                let found = pair(&spec, &original, &copy, criterion, solver);
+                assert_eq!(found.permutations, hidden.inverse(), "{criterion:?} {solver:?}");
+                if matches!(criterion, Criterion::Mean | Criterion::W2) {
+                    assert!(found.bound - found.after.total <= 1e-5 * found.bound, "not tight: {criterion:?}");
                 }
             }
         }
     }
 }
 
-/// Where the layers are tall enough, the barycentre shows the way that descent from the identity does not find.
+/// Where the layers are tall enough, a start at the centre of the Birkhoff polytope finds what coordinate descent from the identity does not.
 #[test]
 fn a_noisy_copy_is_found_where_descent_is_lost() {
     let arch = mlp("8x8x1", &[64, 64, 64]);
@@ -56,12 +44,12 @@ fn a_noisy_copy_is_found_where_descent_is_lost() {
     let copy = permuted(&spec, &hidden, &noisy(&original, &arch, 0.4, 2));
     let wanted = hidden.inverse();
     let recovered = |solver: Solver| {
-        let found = pair(&spec, &original, &copy, Channel::Mean, solver);
+        let found = pair(&spec, &original, &copy, Criterion::Mean, solver);
         let pairs = found.permutations.as_slice().iter().zip(wanted.as_slice());
         let units = pairs.flat_map(|(found, wanted)| found.as_slice().iter().zip(wanted.as_slice()));
         units.filter(|(found, wanted)| found == wanted).count() as f64 / (3.0 * 64.0)
     };
-    let (descent, best) = (recovered(Solver::Descent), recovered(Solver::Best));
+    let (descent, best) = (recovered(Solver::CoordinateDescent), recovered(Solver::Best));
     assert!(descent < 0.4 && best > 0.95, "descent {descent}, best {best}");
 }
 
@@ -77,9 +65,9 @@ fn images(arch: &Arch) -> Examples {
 
 fn by_activation(arch: &Arch, sides: &[Posterior; 2]) -> Alignment {
     let sides: [&dyn Draws; 2] = [&sides[0], &sides[1]];
-    let settings = Settings { channel: Channel::Activation, ..Settings::default() };
-    let team = Team::new(2).unwrap();
-    align::by_activation(arch, sides, (&images(arch), 4), settings, &team, &mut |_| ()).unwrap()
+    let settings = Settings { criterion: Criterion::Activation, ..Settings::default() };
+    let pool = ThreadPool::new(2).unwrap();
+    align::by_activation(arch, sides, (&images(arch), 4), settings, &pool, &mut Monitor::silent()).unwrap()
 }
 
 #[test]
@@ -101,9 +89,28 @@ fn activations_bring_a_permuted_copy_back() {
     }
 }
 
-/// Units without a mean are alike only if their noise is.
 #[test]
-fn noise_is_no_likeness() {
+fn activations_can_be_stopped() {
+    let arch = mlp("4x3x1", &[9]);
+    let points = [1, 2].map(|seed| Posterior::Point(arch.initialise(seed)));
+    let settings = Settings { criterion: Criterion::Activation, ..Settings::default() };
+    let mut tasks = Vec::new();
+    let mut callback = |progress: Progress<'_>| {
+        tasks.push((progress.task.to_owned(), progress.done, progress.total));
+        if tasks.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let monitor = &mut Monitor::new("align", &mut callback);
+    let data = (&images(&arch), 4);
+    let found = align::by_activation(&arch, [&points[0], &points[1]], data, settings, &ThreadPool::alone(), monitor);
+    assert_eq!(found.unwrap_err(), Error::Stopped);
+    // Once for the point of each side, then for the first assignment problem.
+    let activations = ("align: activations".to_owned(), 0, 40);
+    assert_eq!(tasks, [activations.clone(), activations, ("align: greedy".to_owned(), 1, 0)]);
+}
+
+/// Units without a mean have no correlation unless their noise has.
+#[test]
+fn independent_noise_has_no_correlation() {
     let arch = mlp("4x3x1", &[64]);
     let std = Params::from_values(arch.layout(), vec![1.0; arch.layout().len()]).unwrap();
     let noise = Posterior::Gaussian(Gaussian::new(Params::zeros(arch.layout()), std).unwrap());

@@ -1,18 +1,14 @@
 //! Networks, random posteriors of them, and how to align two.
 
 use onebasin::align;
-use onebasin::align::Alignment;
-use onebasin::align::Channel;
-use onebasin::align::Settings;
-use onebasin::align::Solver;
-use onebasin::arch::Arch;
-use onebasin::arch::Preset;
-use onebasin::kernels::Team;
+use onebasin::align::{Alignment, Criterion, Settings, Solver};
+use onebasin::arch::{Arch, Preset};
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
+use onebasin::progress::Monitor;
 use onebasin::rng::Stream;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Spec;
+use onebasin::symmetry::{Permutations, Spec};
+use onebasin_kernels::ThreadPool;
 
 pub(crate) fn arch(json: &str) -> Arch {
     Arch::new(serde_json::from_str::<Preset>(json).unwrap()).unwrap()
@@ -59,10 +55,9 @@ pub(crate) fn noisy(gaussian: &Gaussian, arch: &Arch, share: f32, seed: u64) -> 
     Gaussian::new(mean, gaussian.std().clone()).unwrap()
 }
 
-pub(crate) fn pair(spec: &Spec, fixed: &Gaussian, moved: &Gaussian, channel: Channel, solver: Solver) -> Alignment {
-    let settings = Settings { channel, solver, ..Settings::default() };
-    align::pair(spec, fixed, moved, settings, &Team::new(2).unwrap(), &mut |_| ()).unwrap()
+pub(crate) fn pair(spec: &Spec, fixed: &Gaussian, moved: &Gaussian, criterion: Criterion, solver: Solver) -> Alignment {
+    let settings = Settings { criterion, solver, ..Settings::default() };
+    align::pair(spec, fixed, moved, settings, &ThreadPool::new(2).unwrap(), &mut Monitor::silent()).unwrap()
 }
 
-pub(crate) const SOLVERS: [Solver; 4] = [Solver::Descent, Solver::Forward, Solver::FrankWolfe, Solver::Best];
-pub(crate) const CHANNELS: [Channel; 4] = [Channel::Mean, Channel::W2, Channel::Kl, Channel::Jeffreys];
+pub(crate) const CRITERIA: [Criterion; 4] = [Criterion::Mean, Criterion::W2, Criterion::Kl, Criterion::Jeffreys];

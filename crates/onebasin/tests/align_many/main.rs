@@ -1,18 +1,16 @@
-//! Many posteriors brought together: planted permutations are found, objectives never decrease, cycles close.
+//! Many posteriors aligned with each other: planted permutations are found, objectives never decrease, cycles close.
 
 mod errors;
-mod labels;
+mod relabelling;
+mod stopping;
 mod together;
 
-use onebasin::align::Channel;
-use onebasin::align::Settings;
-use onebasin::arch::Arch;
-use onebasin::arch::Preset;
+use onebasin::align::{Criterion, Settings};
+use onebasin::arch::{Arch, Preset};
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
 use onebasin::rng::Stream;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Spec;
+use onebasin::symmetry::{Permutations, Spec};
 
 const NETWORKS: [&str; 3] = [
     r#"{"preset": "mlp", "input": "3x4x1", "classes": 4, "hidden": [17, 9]}"#,
@@ -24,8 +22,8 @@ fn spec(network: usize) -> Spec {
     Spec::of(&Arch::new(serde_json::from_str::<Preset>(NETWORKS[network]).unwrap()).unwrap())
 }
 
-fn settings(channel: Channel) -> Settings {
-    Settings { channel, ..Settings::default() }
+fn settings(criterion: Criterion) -> Settings {
+    Settings { criterion, ..Settings::default() }
 }
 
 /// Normal numbers with some mean and standard deviation.
@@ -65,7 +63,7 @@ fn planted(spec: &Spec, count: u64, noise: f32) -> (Vec<Gaussian>, Vec<Permutati
 }
 
 /// Σ over pairs of the products of all features, by the definition.
-fn over_pairs(spec: &Spec, members: &[Gaussian], permutations: &[Permutations], channel: Channel) -> f64 {
+fn over_pairs(spec: &Spec, members: &[Gaussian], permutations: &[Permutations], criterion: Criterion) -> f64 {
     let moved: Vec<Gaussian> =
         members.iter().zip(permutations).map(|(member, own)| permuted(spec, own, member)).collect();
     let product = |a: &Params, b: &Params| -> f64 {
@@ -75,7 +73,7 @@ fn over_pairs(spec: &Spec, members: &[Gaussian], permutations: &[Permutations], 
     for (index, one) in moved.iter().enumerate() {
         for other in &moved[index + 1..] {
             total += product(one.mean(), other.mean());
-            if channel == Channel::W2 {
+            if criterion == Criterion::W2 {
                 total += product(one.std(), other.std());
             }
         }

@@ -1,33 +1,21 @@
 //! Each way of bringing Gaussians together.
 
-use crate::assert_close;
-use crate::independent;
-use crate::over_pairs;
-use crate::permuted;
-use crate::planted;
-use crate::settings;
-use crate::spec;
-use onebasin::align::Channel;
-use onebasin::align::Many;
-use onebasin::align::Members;
-use onebasin::align::Progress;
-use onebasin::align::Settings;
-use onebasin::align::Solver;
-use onebasin::align::pair;
-use onebasin::align::to_mean;
-use onebasin::align::to_reference;
-use onebasin::align::to_universe;
+use crate::{assert_close, independent, over_pairs, permuted, planted, settings, spec};
+use onebasin::align::{Criterion, Many, Members, Settings, Solver, pair, to_mean, to_reference, to_universe};
 use onebasin::error::Result;
-use onebasin::kernels::Team;
 use onebasin::posterior::Gaussian;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Spec;
+use onebasin::progress::{Monitor, Progress};
+use onebasin::symmetry::{Permutations, Spec};
+use onebasin_kernels::ThreadPool;
+use std::ops::ControlFlow;
 
-type Method = fn(&Spec, &[Gaussian], Settings, &Team) -> Result<Many>;
+type Method = fn(&Spec, &[Gaussian], Settings, &ThreadPool) -> Result<Many>;
 
-const REFERENCE: Method = |spec, members, settings, team| to_reference(spec, members, 0, settings, team, &mut |_| {});
-const MEAN: Method = |spec, members, settings, team| to_mean(spec, members, settings, team, &mut |_| {});
-const UNIVERSE: Method = |spec, members, settings, team| to_universe(spec, members, settings, team, &mut |_| {});
+const REFERENCE: Method =
+    |spec, members, settings, pool| to_reference(spec, members, 0, settings, pool, &mut Monitor::silent());
+const MEAN: Method = |spec, members, settings, pool| to_mean(spec, members, settings, pool, &mut Monitor::silent());
+const UNIVERSE: Method =
+    |spec, members, settings, pool| to_universe(spec, members, settings, pool, &mut Monitor::silent());
 const METHODS: [Method; 3] = [REFERENCE, MEAN, UNIVERSE];
 
 #[test]
@@ -37,8 +25,8 @@ fn permuted_copies_are_brought_together() {
         let (members, switches) = planted(&spec, 3, 0.02);
         // The last network is large for an unoptimised build, and the last method begins with the one before it.
         let methods = &METHODS[if network == 2 { 2 } else { 0 }..];
-        for (method, channel) in methods.iter().zip([Channel::W2, Channel::Mean].into_iter().cycle()) {
-            let many = method(&spec, &members, settings(channel), &Team::alone()).unwrap();
+        for (method, criterion) in methods.iter().zip([Criterion::W2, Criterion::Mean].into_iter().cycle()) {
+            let many = method(&spec, &members, settings(criterion), &ThreadPool::alone()).unwrap();
             // All are where the first is.
             assert_eq!(many.permutations[0], Permutations::identity(&spec));
             for (own, switch) in many.permutations.iter().zip(&switches) {
@@ -52,13 +40,13 @@ fn permuted_copies_are_brought_together() {
 fn objectives_never_decrease_and_are_those_of_the_result() {
     let spec = spec(0);
     let members: Vec<Gaussian> = (0..5).map(|index| independent(&spec, index)).collect();
-    for channel in [Channel::Mean, Channel::W2] {
-        for solver in [Solver::Best, Solver::Forward, Solver::Descent] {
-            let settings = Settings { solver, ..settings(channel) };
-            let many = MEAN(&spec, &members, settings, &Team::alone()).unwrap();
+    for criterion in [Criterion::Mean, Criterion::W2] {
+        for solver in [Solver::Best, Solver::Greedy, Solver::CoordinateDescent] {
+            let settings = Settings { solver, ..settings(criterion) };
+            let many = MEAN(&spec, &members, settings, &ThreadPool::alone()).unwrap();
             let identity = vec![Permutations::identity(&spec); members.len()];
-            assert_close(many.history[0], over_pairs(&spec, &members, &identity, channel), 1e-9);
-            assert_close(many.objective(), over_pairs(&spec, &members, &many.permutations, channel), 1e-9);
+            assert_close(many.history[0], over_pairs(&spec, &members, &identity, criterion), 1e-9);
+            assert_close(many.objective(), over_pairs(&spec, &members, &many.permutations, criterion), 1e-9);
             assert!(many.history.is_sorted(), "{:?}", many.history);
             assert!(many.objective() > many.history[0]);
         }
@@ -71,10 +59,10 @@ fn all_at_once_is_never_below_one_after_the_other_and_may_be_above() {
     let mut above = false;
     for first in [0, 10, 20, 30, 40, 50] {
         let members: Vec<Gaussian> = (first..first + 6).map(|index| independent(&spec, index)).collect();
-        let [mean, universe] =
-            [MEAN, UNIVERSE].map(|method| method(&spec, &members, settings(Channel::W2), &Team::alone()).unwrap());
+        let [mean, universe] = [MEAN, UNIVERSE]
+            .map(|method| method(&spec, &members, settings(Criterion::W2), &ThreadPool::alone()).unwrap());
         assert!(universe.history.is_sorted(), "{:?}", universe.history);
-        let direct = over_pairs(&spec, &members, &universe.permutations, Channel::W2);
+        let direct = over_pairs(&spec, &members, &universe.permutations, Criterion::W2);
         assert_close(universe.objective(), direct, 1e-9);
         if universe.method == "mean" {
             assert_eq!(universe.permutations, mean.permutations);
@@ -95,8 +83,8 @@ fn what_was_permuted_beforehand_does_not_matter_where_there_is_a_solution() {
         .map(|(index, member)| permuted(&spec, &Permutations::random(&spec, index), member))
         .collect();
     for method in METHODS {
-        let [one, other] =
-            [&members, &again].map(|members| method(&spec, members, settings(Channel::W2), &Team::alone()).unwrap());
+        let [one, other] = [&members, &again]
+            .map(|members| method(&spec, members, settings(Criterion::W2), &ThreadPool::alone()).unwrap());
         assert_close(one.objective(), other.objective(), 1e-9);
     }
 }
@@ -106,7 +94,7 @@ fn cycles_close() {
     let spec = spec(0);
     let members: Vec<Gaussian> = (0..3).map(|index| independent(&spec, index)).collect();
     for method in METHODS {
-        let many = method(&spec, &members, settings(Channel::W2), &Team::alone()).unwrap();
+        let many = method(&spec, &members, settings(Criterion::W2), &ThreadPool::alone()).unwrap();
         let around = many.between(0, 1).after(&many.between(1, 2)).after(&many.between(2, 0));
         assert_eq!(around, Permutations::identity(&spec));
         assert_eq!(many.between(1, 2), many.between(2, 1).inverse());
@@ -117,9 +105,11 @@ fn cycles_close() {
 fn two_are_a_pair() {
     let spec = spec(0);
     let members: Vec<Gaussian> = (0..2).map(|index| independent(&spec, index)).collect();
-    let alignment = pair(&spec, &members[0], &members[1], settings(Channel::W2), &Team::alone(), &mut |_| {}).unwrap();
+    let alignment =
+        pair(&spec, &members[0], &members[1], settings(Criterion::W2), &ThreadPool::alone(), &mut Monitor::silent())
+            .unwrap();
     for method in METHODS {
-        let many = method(&spec, &members, settings(Channel::W2), &Team::alone()).unwrap();
+        let many = method(&spec, &members, settings(Criterion::W2), &ThreadPool::alone()).unwrap();
         assert_close(many.history[0], alignment.before.total, 1e-9);
         assert_close(many.objective(), alignment.after.total, 1e-9);
         assert_eq!(many.permutations[1], alignment.permutations);
@@ -130,10 +120,10 @@ fn two_are_a_pair() {
 fn threads_change_nothing() {
     let spec = spec(0);
     let members: Vec<Gaussian> = (0..4).map(|index| independent(&spec, index)).collect();
-    let team = Team::new(3).unwrap();
+    let pool = ThreadPool::new(3).unwrap();
     for method in METHODS {
         let [one, other] =
-            [&Team::alone(), &team].map(|team| method(&spec, &members, settings(Channel::W2), team).unwrap());
+            [&ThreadPool::alone(), &pool].map(|pool| method(&spec, &members, settings(Criterion::W2), pool).unwrap());
         assert_eq!(one.permutations, other.permutations);
         assert_eq!(one.history, other.history);
     }
@@ -144,10 +134,14 @@ fn any_member_can_be_the_one_that_stays_and_all_others_are_reported() {
     let spec = spec(0);
     let (members, switches) = planted(&spec, 4, 0.02);
     let mut seen = Vec::new();
-    let watch = &mut |progress: Progress| seen.push(progress.member);
-    let many = to_reference(&spec, &members[..], 2, settings(Channel::W2), &Team::alone(), watch).unwrap();
+    let mut callback = |progress: Progress<'_>| {
+        seen.push(progress.task.split(": ").take(2).collect::<Vec<_>>().join(": "));
+        ControlFlow::Continue(())
+    };
+    let monitor = &mut Monitor::new("align", &mut callback);
+    let many = to_reference(&spec, &members[..], 2, settings(Criterion::W2), &ThreadPool::alone(), monitor).unwrap();
     seen.dedup();
-    assert_eq!(seen, [0, 1, 3]);
+    assert_eq!(seen, [1, 2, 4].map(|member| format!("align: round 1, member {member} of 4")));
     for (own, switch) in many.permutations.iter().zip(&switches) {
         assert_eq!(own.after(switch), switches[2]);
     }

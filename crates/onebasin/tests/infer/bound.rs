@@ -1,25 +1,11 @@
 //! The evidence lower bound: what is reported of it, and the direction in which it is climbed.
 
-use crate::exact::CLASSES;
-use crate::exact::Data;
-use crate::exact::Exact;
-use crate::exact::IMAGES;
-use crate::exact::NOISE;
-use crate::exact::PARAMETERS;
-use crate::exact::ROWS;
-use crate::exact::problem;
+use crate::exact::{CLASSES, Data, Exact, IMAGES, NOISE, PARAMETERS, ROWS, problem};
 use onebasin::data::Batches;
-use onebasin::infer::Inference;
-use onebasin::infer::Info;
-use onebasin::infer::Optimise;
-use onebasin::infer::Optimiser;
-use onebasin::infer::Problem;
-use onebasin::infer::Scaling;
-use onebasin::infer::Schedule;
-use onebasin::infer::Vi;
-use onebasin::infer::ViConfig;
+use onebasin::infer::{Inference, Info, Optimise, Optimiser, Problem, Scaling, Schedule, Vi, ViConfig};
 use onebasin::net::Likelihood;
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
 
 /// Plain gradient ascent.
 fn optimise(batch: usize, rate: f64) -> Optimise {
@@ -27,7 +13,7 @@ fn optimise(batch: usize, rate: f64) -> Optimise {
         epochs: 1e6,
         batch,
         optimiser: Optimiser::Sgd,
-        rate,
+        learning_rate: rate,
         momentum: 0.0,
         schedule: Schedule::Constant,
         warmup: 0.0,
@@ -48,7 +34,7 @@ fn the_bound_reported_is_the_evidence_minus_the_divergence_from_the_posterior() 
         let (exact, data) = (Exact::of(&problem), Data::of(&problem));
         // A rate that changes nothing: all steps draw from one Gaussian.
         let config = ViConfig { optimise: optimise(IMAGES, 1e-30), std: STD, samples: 1 };
-        let mut vi = Vi::new(&config, &problem, 4, 1).unwrap();
+        let mut vi = Vi::new(&config, &problem, 4, &pool(1).unwrap()).unwrap();
         let mean: Vec<f64> = vi.gaussian().mean().values().iter().map(|value| f64::from(*value)).collect();
         (0..STEPS).for_each(|_| vi.step());
         let moved = |(now, then): (&f32, &f64)| (f64::from(*now) - then).abs() > 1e-20;
@@ -104,7 +90,7 @@ fn quadratic(exact: &Exact, x: [f64; ROWS]) -> f64 {
 fn the_bound_reported_is_tempered() {
     let info = |temperature: f64| {
         let config = ViConfig { optimise: optimise(IMAGES, 1e-30), std: 0.2, samples: 1 };
-        let mut vi = Vi::new(&config, &problem(Scaling::One, temperature), 4, 1).unwrap();
+        let mut vi = Vi::new(&config, &problem(Scaling::One, temperature), 4, &pool(1).unwrap()).unwrap();
         vi.step();
         vi.info()
     };
@@ -178,7 +164,7 @@ fn a_step_goes_along_the_slope_of_the_bound_with_its_noise() {
             let problem = Problem { likelihood, ..problem(Scaling::FanIn, 0.7) };
             let (exact, data) = (Exact::of(&problem), Data::of(&problem));
             let config = ViConfig { optimise: optimise(BATCH, RATE), std: 0.3, samples };
-            let mut vi = Vi::new(&config, &problem, SEED, 1).unwrap();
+            let mut vi = Vi::new(&config, &problem, SEED, &pool(1).unwrap()).unwrap();
             let mut batches = Batches::new(IMAGES, BATCH, SEED).unwrap();
             for step in 0..3u64 {
                 let state = |vi: &Vi, name: &str| -> Vec<f64> {

@@ -1,16 +1,9 @@
 //! Bayesian linear regression, whose posterior is known in closed form: a network without hidden layers under a Gaussian
 //! likelihood, and its exact posterior in f64.
 
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Mlp;
-use onebasin::arch::Shape;
-use onebasin::data::Dataset;
-use onebasin::data::Examples;
-use onebasin::data::Scaling;
-use onebasin::data::Standardisation;
-use onebasin::infer::Prior;
-use onebasin::infer::Problem;
+use onebasin::arch::{Activation, Arch, Mlp, Shape};
+use onebasin::data::{Dataset, Examples, Scaling, Standardisation};
+use onebasin::infer::{Prior, Problem};
 use onebasin::net::Likelihood;
 use onebasin::rng::Stream;
 use std::sync::Arc;

@@ -1,31 +1,14 @@
 //! Every method finds what it should of a posterior that is known: its mode, the best diagonal Gaussian, or all of it.
 
-use crate::exact::CLASSES;
-use crate::exact::Exact;
-use crate::exact::IMAGES;
-use crate::exact::PARAMETERS;
-use crate::exact::PRIOR;
-use crate::exact::ROWS;
-use crate::exact::cholesky;
-use crate::exact::problem;
-use crate::exact::solve;
-use onebasin::infer::Hmc;
-use onebasin::infer::HmcConfig;
-use onebasin::infer::Inference;
-use onebasin::infer::Map;
-use onebasin::infer::MapConfig;
-use onebasin::infer::Optimise;
-use onebasin::infer::Optimiser;
-use onebasin::infer::Problem;
-use onebasin::infer::Scaling;
-use onebasin::infer::Schedule;
-use onebasin::infer::Teacher;
-use onebasin::infer::Vi;
-use onebasin::infer::ViConfig;
-use onebasin::infer::diagnostics;
+use crate::exact::{CLASSES, Exact, IMAGES, PARAMETERS, PRIOR, ROWS, cholesky, problem, solve};
+use onebasin::infer::{
+    Hmc, HmcConfig, Inference, Map, MapConfig, Optimise, Optimiser, Problem, Scaling, Schedule, Teacher, Vi, ViConfig,
+    diagnostics,
+};
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
 
 /// The problems that each method is tried on: plain, scaled by fan-in, cold and warm.
 const CASES: [(Scaling, f64); 4] =
@@ -37,7 +20,7 @@ fn optimise(steps: u64, rate: f64) -> Optimise {
         epochs: steps as f64,
         batch: IMAGES,
         optimiser: Optimiser::Adam,
-        rate,
+        learning_rate: rate,
         momentum: 0.9,
         schedule: Schedule::Cosine,
         warmup: 0.0,
@@ -58,7 +41,7 @@ fn map_finds_the_exact_mean() {
             let problem = problem(scaling, temperature);
             let rate = if optimiser == Optimiser::Adam { 0.01 } else { 0.01 * temperature };
             let optimise = Optimise { optimiser, ..optimise(6000, rate) };
-            let map = run(Map::new(&MapConfig { optimise }, &problem, 5, 1).unwrap());
+            let map = run(Map::new(&MapConfig { optimise }, &problem, 5, &pool(1).unwrap()).unwrap());
             let Some(onebasin::posterior::Posterior::Point(point)) = map.posterior() else { panic!("no point") };
             // Nothing is random here: what remains is the rounding of parameters around 0.3 and of gradients.
             for (found, exact) in point.values().iter().zip(Exact::of(&problem).mean) {
@@ -82,7 +65,7 @@ fn vi_finds_the_best_diagonal_gaussian() {
         let problem = problem(scaling, temperature);
         let exact = Exact::of(&problem);
         let config = ViConfig { optimise: optimise(8000, 0.005), std: 0.05, samples: 10 };
-        let vi = run(Vi::new(&config, &problem, 3, 1).unwrap());
+        let vi = run(Vi::new(&config, &problem, 3, &pool(1).unwrap()).unwrap());
         let Some(onebasin::posterior::Posterior::Gaussian(found)) = vi.posterior() else { panic!("no Gaussian") };
         for index in 0..PARAMETERS {
             let std = (temperature / exact.precision[index / CLASSES][index / CLASSES]).sqrt();
@@ -97,7 +80,7 @@ fn vi_finds_the_best_diagonal_gaussian() {
 /// A teacher who is unsure of two labels teaches the mean of what both would: the posterior's mean is linear in the labels. With
 /// weight w, `A = w XᵀX / noise + P`, and the mean is `A⁻¹ (w Xᵀy / noise + P m)`.
 #[test]
-fn a_taught_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() {
+fn a_distilled_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() {
     let problem = problem(Scaling::One, 1.0);
     let exact = Exact::of(&problem);
     let layout = problem.arch.layout();
@@ -117,7 +100,7 @@ fn a_taught_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() {
     for weight in [1.0, 3.0] {
         let teacher = Teacher { gaussian: &known, predictions: &predictions, weight };
         let config = ViConfig { optimise: optimise(16000, 0.01), std: 0.2, samples: 10 };
-        let vi = run(Vi::taught(&config, &problem, teacher, 3, 1).unwrap());
+        let vi = run(Vi::distil(&config, &problem, teacher, 3, &pool(1).unwrap()).unwrap());
         let Some(onebasin::posterior::Posterior::Gaussian(found)) = vi.posterior() else { panic!("no Gaussian") };
         let mut precision = exact.precision;
         for (row, values) in precision.iter_mut().enumerate() {
@@ -154,23 +137,23 @@ fn a_teacher_must_predict_all_images_and_count() {
     let known = Gaussian::new(Params::zeros(problem.arch.layout()), Params::zeros(problem.arch.layout())).unwrap();
     let teacher = Teacher { gaussian: &known, predictions: &[0.5; CLASSES], weight: 1.0 };
     let config = ViConfig { optimise: optimise(1, 0.01), std: 0.2, samples: 1 };
-    let error = Vi::taught(&config, &problem, teacher, 3, 1).unwrap_err().to_string();
+    let error = Vi::distil(&config, &problem, teacher, 3, &pool(1).unwrap()).unwrap_err().to_string();
     assert!(error.contains("the array of predictions"), "{error}");
     for (prediction, weight, named) in [
-        (0.5, 0.0, "the weight of a prediction"),
-        (f64::NAN, 1.0, "a prediction is NaN"),
-        (-0.5, 1.0, "a prediction is -0.5"),
-        (0.0, 1.0, "a prediction is 0"),
+        (0.5, 0.0, "`weight`"),
+        (f64::NAN, 1.0, "`predictions` is NaN"),
+        (-0.5, 1.0, "`predictions` is -0.5"),
+        (0.0, 1.0, "`predictions` is 0"),
     ] {
         let teacher = Teacher { gaussian: &known, predictions: &[prediction; IMAGES * CLASSES], weight };
-        let error = Vi::taught(&config, &problem, teacher, 3, 1).unwrap_err().to_string();
+        let error = Vi::distil(&config, &problem, teacher, 3, &pool(1).unwrap()).unwrap_err().to_string();
         assert!(error.contains(named), "{error}");
     }
 }
 
 /// The samples of all chains, (parameter, chain, sample), less the exact mean.
 fn centred_samples(problem: &Problem, exact: &Exact, config: HmcConfig) -> Vec<Vec<Vec<f64>>> {
-    let mut hmc = Hmc::new(config, problem, 8, 1, None).unwrap();
+    let mut hmc = Hmc::new(config, problem, 8, &pool(1).unwrap(), None).unwrap();
     let mut samples = vec![vec![Vec::new(); hmc.chains()]; PARAMETERS];
     while hmc.done() < hmc.total() {
         hmc.step();
@@ -208,7 +191,7 @@ fn hmc_samples_the_exact_posterior() {
             jitter: 0.2,
             step: None,
             acceptance: 0.8,
-            most_steps: 100,
+            max_leapfrog_steps: 100,
         };
         let samples = centred_samples(&problem, &exact, config);
         let mut squares = Vec::new();

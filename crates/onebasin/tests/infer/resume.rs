@@ -1,30 +1,16 @@
 //! A method that is stopped at any step and continued elsewhere, on other threads, ends with the same bits.
 
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Mlp;
-use onebasin::data::Examples;
-use onebasin::data::Scaling;
-use onebasin::data::Split;
-use onebasin::data::Standardisation;
-use onebasin::infer::Ensemble;
-use onebasin::infer::EnsembleConfig;
-use onebasin::infer::HmcConfig;
-use onebasin::infer::Inference;
-use onebasin::infer::Map;
-use onebasin::infer::MapConfig;
-use onebasin::infer::Method;
-use onebasin::infer::Optimise;
-use onebasin::infer::Optimiser;
-use onebasin::infer::Prior;
-use onebasin::infer::Problem;
-use onebasin::infer::Schedule;
-use onebasin::infer::State;
-use onebasin::infer::ViConfig;
+use onebasin::arch::{Activation, Arch, Mlp};
+use onebasin::data::{Examples, Scaling, Split, Standardisation};
+use onebasin::infer::{
+    Ensemble, EnsembleConfig, HmcConfig, Inference, Map, MapConfig, Method, Optimise, Optimiser, Prior, Problem,
+    Schedule, State, ViConfig,
+};
 use onebasin::net::Likelihood;
 use onebasin::params::Params;
 use onebasin::posterior::Posterior;
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
 use rand_chacha::rand_core::Rng;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +35,7 @@ fn problem() -> Problem {
 /// Twelve steps in which batches, epochs and the warm-up end at different times.
 fn optimise(optimiser: Optimiser) -> Optimise {
     let schedule = Schedule::Cosine;
-    Optimise { epochs: 4.0, batch: 23, optimiser, rate: 0.01, momentum: 0.9, schedule, warmup: 0.9 }
+    Optimise { epochs: 4.0, batch: 23, optimiser, learning_rate: 0.01, momentum: 0.9, schedule, warmup: 0.9 }
 }
 
 fn methods() -> Vec<Method> {
@@ -72,7 +58,7 @@ fn methods() -> Vec<Method> {
             jitter: 0.2,
             step,
             acceptance: 0.8,
-            most_steps: 20,
+            max_leapfrog_steps: 20,
         }));
     }
     methods
@@ -102,7 +88,7 @@ fn rest(mut inference: Box<dyn Inference>) -> Rest {
 fn a_run_continued_at_any_step_on_any_threads_has_the_same_bits() {
     let problem = problem();
     for method in methods() {
-        let begin = |threads: usize| method.begin(&problem, SEED, threads, None).unwrap();
+        let begin = |threads: usize| method.start(&problem, SEED, &pool(threads).unwrap(), None).unwrap();
         for stop in 0..begin(1).total() {
             let mut whole = begin(1);
             (0..stop).for_each(|_| whole.step());
@@ -118,7 +104,7 @@ fn a_run_continued_at_any_step_on_any_threads_has_the_same_bits() {
 fn the_number_of_threads_changes_no_bit() {
     let problem = problem();
     for method in methods() {
-        let of = |threads: usize| rest(method.begin(&problem, SEED, threads, None).unwrap());
+        let of = |threads: usize| rest(method.start(&problem, SEED, &pool(threads).unwrap(), None).unwrap());
         let one = of(1);
         for threads in [2, 5] {
             assert!(of(threads) == one, "{threads} threads: {method:?}");
@@ -130,7 +116,7 @@ fn the_number_of_threads_changes_no_bit() {
 fn a_run_forgets_what_it_was_before_it_is_restored() {
     let problem = problem();
     for method in methods() {
-        let begin = || method.begin(&problem, SEED, 1, None).unwrap();
+        let begin = || method.start(&problem, SEED, &pool(1).unwrap(), None).unwrap();
         let mut early = begin();
         early.step();
         let state = early.state();
@@ -145,7 +131,7 @@ fn a_run_forgets_what_it_was_before_it_is_restored() {
 fn a_state_of_another_method_is_refused() {
     let problem = problem();
     let all = methods();
-    let begin = |method: &Method| method.begin(&problem, SEED, 1, None).unwrap();
+    let begin = |method: &Method| method.start(&problem, SEED, &pool(1).unwrap(), None).unwrap();
     let kind = |method: &Method| std::mem::discriminant(method);
     for method in &all {
         for other in all.iter().filter(|other| kind(other) != kind(method)) {
@@ -156,7 +142,7 @@ fn a_state_of_another_method_is_refused() {
 
 /// The points of an ensemble that ran to its end.
 fn members(config: &EnsembleConfig, problem: &Problem, threads: usize) -> Vec<Params> {
-    let mut ensemble = Ensemble::new(config, problem, SEED, threads).unwrap();
+    let mut ensemble = Ensemble::new(config, problem, SEED, &pool(threads).unwrap()).unwrap();
     (0..ensemble.total()).for_each(|_| ensemble.step());
     let Some(Posterior::Samples(samples)) = ensemble.posterior() else { panic!("no samples") };
     samples.points().to_vec()
@@ -170,7 +156,7 @@ fn a_member_of_an_ensemble_is_the_most_probable_point_of_its_seed() {
         let points = members(&EnsembleConfig { members: 4, optimise }, &problem, 2);
         for (member, point) in points.iter().enumerate() {
             let seed = Stream::new(SEED, "member", member as u64).generator().next_u64();
-            let mut map = Map::new(&MapConfig { optimise }, &problem, seed, 1).unwrap();
+            let mut map = Map::new(&MapConfig { optimise }, &problem, seed, &pool(1).unwrap()).unwrap();
             // Twelve steps, though the ensemble takes ten at a time.
             assert_eq!(map.total(), 12);
             (0..map.total()).for_each(|_| map.step());

@@ -1,23 +1,24 @@
 //! The learning rate over time, and the batches that an epoch is made of.
 
-use crate::exact::Data;
-use crate::exact::IMAGES;
-use crate::exact::problem;
-use onebasin::infer::Inference;
-use onebasin::infer::Map;
-use onebasin::infer::MapConfig;
-use onebasin::infer::Optimise;
-use onebasin::infer::Optimiser;
-use onebasin::infer::Scaling;
-use onebasin::infer::Schedule;
+use crate::exact::{Data, IMAGES, problem};
+use onebasin::infer::{Inference, Map, MapConfig, Optimise, Optimiser, Scaling, Schedule};
+use onebasin::threads::pool;
 
 /// 10 epochs of 20 steps each on 1000 images.
 fn optimise(schedule: Schedule, warmup: f64) -> Optimise {
-    Optimise { epochs: 10.0, batch: 50, optimiser: Optimiser::Adam, rate: 0.3, momentum: 0.9, schedule, warmup }
+    Optimise {
+        epochs: 10.0,
+        batch: 50,
+        optimiser: Optimiser::Adam,
+        learning_rate: 0.3,
+        momentum: 0.9,
+        schedule,
+        warmup,
+    }
 }
 
 fn rates(optimise: &Optimise) -> Vec<f64> {
-    (0..optimise.steps(1000)).map(|step| optimise.rate_at(step, 1000)).collect()
+    (0..optimise.steps(1000)).map(|step| optimise.learning_rate_at(step, 1000)).collect()
 }
 
 #[test]
@@ -35,7 +36,7 @@ fn a_cosine_falls_from_the_rate_to_zero() {
     assert!(rates.windows(2).all(|pair| pair[1] < pair[0]), "it falls");
     // ½ (1 + cos(π (1 − 1/200))) ≈ (π / 400)²
     assert!((rates[199] / (0.3 * (std::f64::consts::PI / 400.0).powi(2)) - 1.0).abs() < 1e-4, "{}", rates[199]);
-    assert!(optimise.rate_at(200, 1000).abs() < 1e-15);
+    assert!(optimise.learning_rate_at(200, 1000).abs() < 1e-15);
 }
 
 #[test]
@@ -68,8 +69,9 @@ fn an_epoch_sees_every_image_once() {
     let data = Data::of(&problem);
     // Batches that divide the images, that do not, and that are larger: each whole epochs.
     for (batch, steps) in [(24, 1), (8, 3), (1, 24), (7, 24), (10, 12), (36, 2), (48, 1)] {
-        let optimise = Optimise { batch, rate: 1e-30, optimiser: Optimiser::Sgd, ..optimise(Schedule::Constant, 0.0) };
-        let mut map = Map::new(&MapConfig { optimise }, &problem, 9, 1).unwrap();
+        let optimise =
+            Optimise { batch, learning_rate: 1e-30, optimiser: Optimiser::Sgd, ..optimise(Schedule::Constant, 0.0) };
+        let mut map = Map::new(&MapConfig { optimise }, &problem, 9, &pool(1).unwrap()).unwrap();
         let point: Vec<f64> = map.point().values().iter().map(|value| f64::from(*value)).collect();
         let expected = -data.log_likelihood(&point) / IMAGES as f64;
         (0..steps).for_each(|_| map.step());

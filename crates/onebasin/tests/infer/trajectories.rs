@@ -1,20 +1,11 @@
 //! Hamiltonian trajectories against a plain sampler in f64, and how their errors depend on the step size.
 
-use crate::exact::CLASSES;
-use crate::exact::Data;
-use crate::exact::Exact;
-use crate::exact::PARAMETERS;
-use crate::exact::problem;
-use onebasin::infer::Hmc;
-use onebasin::infer::HmcConfig;
-use onebasin::infer::Inference;
-use onebasin::infer::Info;
-use onebasin::infer::Problem;
-use onebasin::infer::Scaling;
+use crate::exact::{CLASSES, Data, Exact, PARAMETERS, problem};
+use onebasin::infer::{Hmc, HmcConfig, Inference, Info, Problem, Scaling};
 use onebasin::params::Params;
-use onebasin::posterior::Gaussian;
-use onebasin::posterior::Posterior;
+use onebasin::posterior::{Gaussian, Posterior};
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
 use rand_chacha::rand_core::Rng;
 
 fn config(chains: usize, step: f64, jitter: f64) -> HmcConfig {
@@ -27,7 +18,7 @@ fn config(chains: usize, step: f64, jitter: f64) -> HmcConfig {
         jitter,
         step: Some(step),
         acceptance: 0.8,
-        most_steps: 1000,
+        max_leapfrog_steps: 1000,
     }
 }
 
@@ -94,7 +85,7 @@ fn trajectories_are_those_of_a_plain_sampler() {
     {
         let problem = problem(scaling, temperature);
         let target = Target::of(&problem);
-        let mut hmc = Hmc::new(config(1, step, 0.3), &problem, SEED, 1, None).unwrap();
+        let mut hmc = Hmc::new(config(1, step, 0.3), &problem, SEED, &pool(1).unwrap(), None).unwrap();
         // The seed of the first chain.
         let seed = Stream::new(SEED, "member", 0).generator().next_u64();
         let (mut accepted, mut rejected) = (0, 0);
@@ -140,7 +131,7 @@ fn mean_energy_error(problem: &Problem, step: f64) -> f64 {
     };
     let stds = (0..PARAMETERS).map(|index| exact.inverse[index / CLASSES][index / CLASSES].sqrt()).collect();
     let from = Posterior::Gaussian(Gaussian::new(params(exact.mean), params(stds)).unwrap());
-    let mut hmc = Hmc::new(config(50, step, 0.0), problem, 6, 1, Some(&from)).unwrap();
+    let mut hmc = Hmc::new(config(50, step, 0.0), problem, 6, &pool(1).unwrap(), Some(&from)).unwrap();
     hmc.step();
     value(&hmc.info(), "energy_error")
 }
@@ -160,7 +151,7 @@ fn an_absurd_step_diverges_and_is_rejected() {
     // The first overflows the energy, the second f32 itself.
     for step in [20.0, 1e29] {
         let config = HmcConfig { trajectory: Some(5.0 * step), ..config(3, step, 0.2) };
-        let mut hmc = Hmc::new(config, &problem, 2, 1, None).unwrap();
+        let mut hmc = Hmc::new(config, &problem, 2, &pool(1).unwrap(), None).unwrap();
         let start = positions(&hmc);
         for _ in 0..4 {
             hmc.step();
@@ -177,7 +168,7 @@ fn an_absurd_step_diverges_and_is_rejected() {
 #[test]
 fn divergences_are_counted_anew_after_the_burn_in() {
     let config = HmcConfig { burn_in: 5, trajectory: Some(100.0), ..config(3, 20.0, 0.2) };
-    let mut hmc = Hmc::new(config, &problem(Scaling::One, 1.0), 2, 1, None).unwrap();
+    let mut hmc = Hmc::new(config, &problem(Scaling::One, 1.0), 2, &pool(1).unwrap(), None).unwrap();
     let mut seen = Vec::new();
     for _ in 0..8 {
         hmc.step();
@@ -193,7 +184,7 @@ fn the_step_size_is_adapted_to_the_acceptance_asked_for() {
         for acceptance in [0.6, 0.8, 0.95] {
             let trajectory = Some(0.5 * temperature.sqrt());
             let config = HmcConfig { burn_in: 500, step: None, acceptance, trajectory, ..config(4, 1.0, 0.2) };
-            let mut hmc = Hmc::new(config, &problem, 2, 1, None).unwrap();
+            let mut hmc = Hmc::new(config, &problem, 2, &pool(1).unwrap(), None).unwrap();
             (0..1500).for_each(|_| hmc.step());
             let found = value(&hmc.info(), "acceptance_since_burn_in");
             // What remains is the mean of the logarithms of step sizes on both sides, and the acceptance is concave in

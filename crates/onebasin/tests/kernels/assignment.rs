@@ -1,14 +1,8 @@
 //! The scans of linear assignment.
 
-use onebasin::kernels::Isa;
-use onebasin::kernels::assignment::AtLeast;
-use onebasin::kernels::assignment::ColumnMinima;
-use onebasin::kernels::assignment::Gains;
-use onebasin::kernels::assignment::LargestMagnitude;
-use onebasin::kernels::assignment::Relax;
-use onebasin::kernels::assignment::SCALE;
-use onebasin::kernels::assignment::Threshold;
-use onebasin::kernels::lanes::BLOCK;
+use onebasin_kernels::Isa;
+use onebasin_kernels::assignment::{AtLeast, ColumnMinima, Gains, LargestMagnitude, Relax, SCALE, Threshold};
+use onebasin_kernels::lanes::BLOCK;
 use proptest::prelude::*;
 
 proptest! {
@@ -40,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn distances_become_the_shorter_ways(
+    fn distances_become_those_of_shorter_paths(
         row in proptest::collection::vec((-50i8..50).prop_map(f32::from), 1..200),
         offset in -20i8..20,
     ) {
@@ -50,7 +44,7 @@ proptest! {
         // Some columns are settled, some not reached.
         let known = (0..columns).map(|j| [f64::NEG_INFINITY, f64::INFINITY, 0.0, 9.0][j % 4]);
         let known: Vec<f64> = known.collect();
-        let ways: Vec<f64> = (0..columns).map(|j| offset + f64::from(sign * row[j]) - duals[j]).collect();
+        let lengths: Vec<f64> = (0..columns).map(|j| offset + f64::from(sign * row[j]) - duals[j]).collect();
         for isa in Isa::available() {
             let (mut distances, mut before) = (known.clone(), vec![1; columns]);
             let (column, nearest) = isa.run(Relax {
@@ -63,8 +57,8 @@ proptest! {
                 before: &mut before,
             });
             for j in 0..columns {
-                prop_assert_eq!(distances[j], known[j].min(ways[j]));
-                prop_assert_eq!(before[j], if ways[j] < known[j] { 7 } else { 1 });
+                prop_assert_eq!(distances[j], known[j].min(lengths[j]));
+                prop_assert_eq!(before[j], if lengths[j] < known[j] { 7 } else { 1 });
             }
             let open = distances.iter().copied().filter(|distance| *distance > f64::NEG_INFINITY);
             prop_assert_eq!(nearest, open.fold(f64::INFINITY, f64::min), "on {:?}", isa);

@@ -1,18 +1,12 @@
 //! Columns gathered from anywhere, sums of rows and columns, and products with vectors and permuted rows.
 
-use crate::plain::close;
-use crate::plain::normals;
-use onebasin::kernels::Isa;
-use onebasin::kernels::gather::Columns;
-use onebasin::kernels::gather::Gather;
-use onebasin::kernels::lanes::BLOCK;
-use onebasin::kernels::marginals::Marginals;
-use onebasin::kernels::marginals::Order;
-use onebasin::kernels::marginals::PermutedProduct;
-use onebasin::kernels::vectors::TimesColumn;
-use onebasin::kernels::vectors::TimesRow;
+use crate::plain::{close, normals};
 use onebasin::rng::Stream;
 use onebasin::symmetry::Permutation;
+use onebasin_kernels::Isa;
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::marginals::{Indices, Marginals, PermutedProduct, TimesColumn, TimesRow};
+use onebasin_kernels::pack::{Columns, Gather};
 use proptest::prelude::*;
 
 proptest! {
@@ -121,8 +115,8 @@ proptest! {
             }
         }
         for isa in Isa::available() {
-            let (rows, order) = (rows.as_slice(), Order::new(order.as_slice()));
-            let found = isa.run(PermutedProduct { a: &a, b: &b, far, rows, stride, order });
+            let (rows, indices) = (rows.as_slice(), Indices::new(order.as_slice()));
+            let found = isa.run(PermutedProduct { a: &a, b: &b, far, rows, stride, indices });
             prop_assert!((found - expected).abs() <= 1e-12 * (height * len) as f64, "{isa:?}: {found} against {expected}");
         }
     }
@@ -146,6 +140,6 @@ fn a_permutation_beyond_the_end_is_refused() {
         far: 0,
         rows: &[0],
         stride: 1,
-        order: Order::new(&[0, 2]),
+        indices: Indices::new(&[0, 2]),
     });
 }

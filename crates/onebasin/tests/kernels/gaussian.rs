@@ -1,16 +1,10 @@
 //! The passes of variational inference against their formulas in f64.
 
-use crate::optimise::PlainAdam;
-use crate::optimise::adam;
+use crate::optimise::{PlainAdam, adam};
 use crate::plain::normals;
-use onebasin::kernels::Isa;
-use onebasin::kernels::gaussian::Draw;
-use onebasin::kernels::gaussian::Shift;
-use onebasin::kernels::gaussian::Spread;
-use onebasin::kernels::gaussian::StepGaussian;
-use onebasin::kernels::gaussian::SumGradients;
-use onebasin::kernels::gaussian::SumMoments;
-use onebasin::kernels::optimise::Momentum;
+use onebasin_kernels::Isa;
+use onebasin_kernels::gaussian::{Draw, Shift, Spread, StepGaussian, SumGradients, SumMoments};
+use onebasin_kernels::optimise::Momentum;
 use proptest::prelude::*;
 
 /// softplus in f64.
@@ -65,7 +59,7 @@ impl Stepped {
     fn step(
         &mut self,
         isa: Isa,
-        rule: impl onebasin::kernels::optimise::Rule,
+        rule: impl onebasin_kernels::optimise::Rule,
         weights: Weights,
         gradient: &[f32],
         spread: Spread<'_>,

@@ -1,9 +1,7 @@
 //! The approximate functions of vectors keep the accuracy they promise.
 
-use onebasin::kernels::Isa;
-use onebasin::kernels::Kernel;
-use onebasin::kernels::lanes::BLOCK;
-use onebasin::kernels::lanes::Lanes;
+use onebasin_kernels::lanes::{BLOCK, Lanes};
+use onebasin_kernels::{Isa, Kernel};
 
 /// Every so many bit patterns are tried.
 const STRIDE: usize = if cfg!(debug_assertions) { 49_999 } else { 4_999 };
@@ -11,11 +9,10 @@ const STRIDE: usize = if cfg!(debug_assertions) { 49_999 } else { 4_999 };
 /// 1 / √x and 1 / x of sixteen numbers.
 struct Inverses([f32; BLOCK]);
 
-impl Kernel for Inverses {
-    type Output = [[f32; BLOCK]; 2];
+impl Kernel<[[f32; BLOCK]; 2]> for Inverses {
     #[expect(clippy::inline_always, reason = "only what is inlined is compiled for an instruction set")]
     #[inline(always)]
-    fn run<V: Lanes>(self) -> Self::Output {
+    fn run<V: Lanes>(self) -> [[f32; BLOCK]; 2] {
         let mut out = [[0.0; BLOCK]; 2];
         for lane in (0..BLOCK).step_by(V::LANES) {
             // SAFETY: all lane counts divide a block.
@@ -62,26 +59,21 @@ fn a_reciprocal_is_right_to_two_units() {
     }
 }
 
-/// Sums of products of bytes, with and without the instruction for it.
+/// Dot products of u8 and i8, with and without VNNI.
 struct Sums([[u32; BLOCK]; 3]);
 
-impl Kernel for Sums {
-    type Output = [[u32; BLOCK]; 2];
+impl Kernel<[[u32; BLOCK]; 2]> for Sums {
     #[expect(clippy::inline_always, reason = "only what is inlined is compiled for an instruction set")]
     #[inline(always)]
-    fn run<V: Lanes>(self) -> Self::Output {
+    fn run<V: Lanes>(self) -> [[u32; BLOCK]; 2] {
         let mut out = [[0; BLOCK]; 2];
         for lane in (0..BLOCK).step_by(V::LANES) {
             // SAFETY: all lane counts divide a block, and the instruction is there if it is used.
             unsafe {
                 let [sum, a, b] = self.0.each_ref().map(|lanes| V::load(lanes.as_ptr().add(lane).cast()));
-                sum.add_products::<false>(a, b).store(out[0].as_mut_ptr().add(lane).cast());
-                let at_once = if V::adds_products_at_once() {
-                    sum.add_products::<true>(a, b)
-                } else {
-                    sum.add_products::<false>(a, b)
-                };
-                at_once.store(out[1].as_mut_ptr().add(lane).cast());
+                sum.dot_add::<false>(a, b).store(out[0].as_mut_ptr().add(lane).cast());
+                let vnni = if V::has_vnni() { sum.dot_add::<true>(a, b) } else { sum.dot_add::<false>(a, b) };
+                vnni.store(out[1].as_mut_ptr().add(lane).cast());
             }
         }
         out
@@ -89,7 +81,7 @@ impl Kernel for Sums {
 }
 
 #[test]
-fn products_of_bytes_are_added() {
+fn dot_products_of_u8_and_i8_are_added() {
     // All extremes meet: 0, 127, 128 and 255 without a sign are 0, 127, -128 and -1 with one.
     let extremes = [0u8, 127, 128, 255];
     let a = std::array::from_fn(|lane| u32::from_le_bytes([0, 1, 2, 3].map(|byte| extremes[(lane + byte) % 4])));

@@ -1,9 +1,8 @@
 //! Kicks and drifts against their formulas, and whole trajectories there and back again.
 
-use crate::plain::close;
-use crate::plain::normals;
-use onebasin::kernels::Isa;
-use onebasin::kernels::leapfrog::KickAndDrift;
+use crate::plain::{close, normals};
+use onebasin_kernels::Isa;
+use onebasin_kernels::elementwise::KickAndDrift;
 use proptest::prelude::*;
 
 proptest! {

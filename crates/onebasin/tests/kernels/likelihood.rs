@@ -1,14 +1,10 @@
 //! The Gaussian likelihood and the probabilities of classes against their formulas.
 
-use crate::plain::close;
-use crate::plain::normals;
-use onebasin::kernels::Isa;
-use onebasin::kernels::geometry::Plane;
-use onebasin::kernels::geometry::blocks;
-use onebasin::kernels::lanes::BLOCK;
-use onebasin::kernels::likelihood::LogGaussian;
-use onebasin::kernels::likelihood::Softmax;
-use onebasin::kernels::pack;
+use crate::plain::{close, normals};
+use onebasin_kernels::geometry::{Plane, blocks};
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::likelihood::{Labelled, LogGaussian, Softmax};
+use onebasin_kernels::{Isa, pack};
 use proptest::prelude::*;
 
 /// Runs [`LogGaussian`] on `outputs` (image, class); returns the values and the gradient (class block, image, 16), NaN where
@@ -19,12 +15,12 @@ fn log_gaussian(isa: Isa, classes: usize, variance: f64, outputs: &[f32], labels
     pack::vectors(plane, classes, 0..blocks(classes), outputs, &mut blocked);
     let mut gradient = vec![f32::NAN; blocked.len()];
     let mut log_likelihood = vec![f64::NAN; labels.len()];
-    let (outputs, with_gradient) = (&blocked, Some(&mut gradient[..]));
-    let values = &mut log_likelihood;
-    isa.run(LogGaussian { plane, classes, variance, outputs, labels, gradient: with_gradient, log_likelihood: values });
     let mut again = vec![f64::NAN; labels.len()];
-    let values = &mut again;
-    isa.run(LogGaussian { plane, classes, variance, outputs, labels, gradient: None, log_likelihood: values });
+    for (values, gradient) in [(&mut log_likelihood, Some(&mut gradient[..])), (&mut again, None)] {
+        let (outputs, row, log_likelihood) = (&blocked, &mut [], values);
+        let labelled = Labelled { plane, classes, outputs, labels, gradient, log_likelihood, row };
+        isa.run(LogGaussian { variance, labelled });
+    }
     assert_eq!(again, log_likelihood, "the gradient changes the value");
     (log_likelihood, gradient)
 }

@@ -1,7 +1,7 @@
 //! Every vectorised kernel agrees with plain loops, on every instruction set, over odd sizes, strides and tails.
 
 mod assignment;
-mod bytes;
+mod int8;
 mod gathers;
 mod gaussian;
 mod lanes;

@@ -1,18 +1,10 @@
 //! Normalisations and their gradients against their formulas in f64.
 
-use crate::plain::close;
-use crate::plain::normals;
-use crate::plain::packed;
-use crate::plain::parameter;
-use crate::plain::unpacked;
-use onebasin::kernels::Isa;
-use onebasin::kernels::geometry::Plane;
-use onebasin::kernels::geometry::blocks;
-use onebasin::kernels::lanes::BLOCK;
-use onebasin::kernels::normalise::FrnBackward;
-use onebasin::kernels::normalise::FrnForward;
-use onebasin::kernels::normalise::LayerNormBackward;
-use onebasin::kernels::normalise::LayerNormForward;
+use crate::plain::{close, normals, packed, parameter, unpacked};
+use onebasin_kernels::Isa;
+use onebasin_kernels::geometry::{Plane, blocks};
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::normalise::{FrnBackward, FrnForward, LayerNormBackward, LayerNormForward};
 use proptest::prelude::*;
 
 proptest! {

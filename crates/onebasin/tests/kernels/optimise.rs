@@ -1,11 +1,8 @@
 //! Adam and momentum, several steps of each, against their formulas in f64.
 
-use crate::plain::close;
-use crate::plain::normals;
-use onebasin::kernels::Isa;
-use onebasin::kernels::optimise::Adam;
-use onebasin::kernels::optimise::Momentum;
-use onebasin::kernels::optimise::StepPoint;
+use crate::plain::{close, normals};
+use onebasin_kernels::Isa;
+use onebasin_kernels::optimise::{Adam, Momentum, StepPoint};
 use proptest::prelude::*;
 
 const STEPS: u64 = 6;

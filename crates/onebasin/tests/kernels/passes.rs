@@ -1,22 +1,12 @@
 //! Pools, elementwise passes and the softmax against plain loops.
 
-use crate::plain::close;
-use crate::plain::normals;
-use crate::plain::packed;
-use crate::plain::unpacked;
-use onebasin::kernels::Isa;
-use onebasin::kernels::elementwise::AddTo;
-use onebasin::kernels::elementwise::Relu;
-use onebasin::kernels::elementwise::Slope;
-use onebasin::kernels::elementwise::SlopeAndBias;
-use onebasin::kernels::elementwise::Tanh;
-use onebasin::kernels::geometry::Plane;
-use onebasin::kernels::geometry::blocks;
-use onebasin::kernels::lanes::BLOCK;
-use onebasin::kernels::likelihood::LogSoftmax;
-use onebasin::kernels::pack;
-use onebasin::kernels::resample::PoolBackward;
-use onebasin::kernels::resample::PoolForward;
+use crate::plain::{close, normals, packed, unpacked};
+use onebasin_kernels::elementwise::{AddTo, Relu, Slope, SlopeAndBias, Tanh};
+use onebasin_kernels::geometry::{Plane, blocks};
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::likelihood::{Labelled, LogSoftmax};
+use onebasin_kernels::resample::{PoolBackward, PoolForward};
+use onebasin_kernels::{Isa, pack};
 use proptest::prelude::*;
 
 proptest! {
@@ -100,10 +90,10 @@ proptest! {
         for isa in Isa::available() {
             let mut gradient = vec![0.0; blocked.len()];
             let (mut values, mut row) = (vec![0.0; images], vec![0.0; classes]);
-            isa.run(LogSoftmax {
-                plane, classes, logits: &blocked, labels: &labels, gradient: Some(&mut gradient),
+            isa.run(LogSoftmax(Labelled {
+                plane, classes, outputs: &blocked, labels: &labels, gradient: Some(&mut gradient),
                 log_likelihood: &mut values, row: &mut row,
-            });
+            }));
             for (image, logits) in logits.chunks_exact(classes).enumerate() {
                 let label = labels[image] as usize;
                 let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);

@@ -1,8 +1,8 @@
 //! Pixels are scaled and shifted with the same bits on every instruction set.
 
 use crate::plain::normals;
-use onebasin::kernels::Isa;
-use onebasin::kernels::pixels::ScaleAndShift;
+use onebasin_kernels::Isa;
+use onebasin_kernels::elementwise::ScaleAndShift;
 use proptest::prelude::*;
 
 proptest! {

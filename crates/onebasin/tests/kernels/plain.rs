@@ -1,10 +1,9 @@
 //! Plain arrays of random numbers, in and out of blocks, and how close two of them are.
 
-use onebasin::kernels::geometry::Plane;
-use onebasin::kernels::geometry::blocks;
-use onebasin::kernels::lanes::BLOCK;
-use onebasin::kernels::pack;
 use onebasin::rng::Stream;
+use onebasin_kernels::geometry::{Plane, blocks};
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::pack;
 use proptest::prelude::*;
 
 pub(crate) fn normals(label: &str, len: usize) -> Vec<f32> {

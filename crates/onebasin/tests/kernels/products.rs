@@ -1,18 +1,11 @@
 //! Convolutions and dense layers, forward and backward, against sums of products in f64.
 
-use crate::plain::close;
-use crate::plain::normals;
-use crate::plain::packed;
-use crate::plain::unpacked;
-use onebasin::kernels::Isa;
-use onebasin::kernels::convolve::Convolve;
-use onebasin::kernels::geometry::Geometry;
-use onebasin::kernels::geometry::Plane;
-use onebasin::kernels::geometry::TILE;
-use onebasin::kernels::geometry::blocks;
-use onebasin::kernels::lanes::BLOCK;
-use onebasin::kernels::outer::WeightGradient;
-use onebasin::kernels::pack;
+use crate::plain::{close, normals, packed, unpacked};
+use onebasin_kernels::convolve::Convolve;
+use onebasin_kernels::geometry::{Geometry, Plane, TILE, blocks};
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::outer::WeightGradient;
+use onebasin_kernels::{Isa, pack};
 use proptest::prelude::*;
 
 /// One convolution in plain (height, width, channels) arrays.

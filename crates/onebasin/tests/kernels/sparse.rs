@@ -1,20 +1,12 @@
 //! Dense layers that leave zeros out have the same bits as those that multiply them.
 
 use crate::plain::normals;
-use onebasin::kernels::Isa;
-use onebasin::kernels::convolve::Convolve;
-use onebasin::kernels::geometry::Geometry;
-use onebasin::kernels::geometry::Plane;
-use onebasin::kernels::geometry::TILE;
-use onebasin::kernels::geometry::blocks;
-use onebasin::kernels::lanes::BLOCK;
-use onebasin::kernels::outer::WeightGradient;
-use onebasin::kernels::pack;
-use onebasin::kernels::sparse::Occupancy;
-use onebasin::kernels::sparse::Occupy;
-use onebasin::kernels::sparse::SparseForward;
-use onebasin::kernels::sparse::SparseWeightGradient;
-use onebasin::kernels::sparse::StripFeatures;
+use onebasin_kernels::convolve::Convolve;
+use onebasin_kernels::geometry::{Geometry, Plane, TILE, blocks};
+use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::outer::WeightGradient;
+use onebasin_kernels::sparse::{Occupancy, Occupy, SparseForward, SparseWeightGradient, StripFeatures};
+use onebasin_kernels::{Isa, pack};
 use proptest::prelude::*;
 
 /// Which inputs are zero.

@@ -1,20 +1,13 @@
 //! Files that are damaged, cut, made up, or lie about themselves: always an error with the file's name, never a panic, and
 //! never memory for what is not in the file.
 
-use crate::checkpoint;
-use crate::posteriors;
-use onebasin::store::Checkpoint;
-use onebasin::store::StoredPosterior;
-use onebasin::store::StoredSamples;
+use crate::{checkpoint, posteriors};
+use onebasin::store::{Checkpoint, StoredPosterior, StoredSamples};
 use proptest::prelude::*;
-use serde_json::Value;
-use serde_json::json;
-use std::alloc::GlobalAlloc;
-use std::alloc::Layout;
-use std::alloc::System;
+use serde_json::{Value, json};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::LazyLock;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 /// The largest piece of memory that anybody here asked for.
@@ -246,7 +239,6 @@ fn metadata_that_name_something_else_or_enormous_are_refused() {
             json!({"preset": "resnet", "input": "32x32x3", "classes": 10, "width": most}),
             json!({"preset": "cnn", "input": "32x32x3", "classes": 10, "stack": ["99999999/2", "max"]}),
             json!({"preset": "oracle"}),
-            json!(null),
         ] {
             assert_refused(&with_metadata(file, |metadata| metadata["provenance"]["arch"] = arch.clone()));
         }
@@ -285,7 +277,7 @@ fn states_that_lie_about_themselves_are_refused() {
         ("vectors", json!([["a", 1u64 << 62]])),
         ("vectors", json!({})),
         ("run", json!({})),
-        ("run", json!({"log_bytes": -1, "samples": 0, "last": {}, "mark": 0})),
+        ("run", json!({"log_bytes": -1, "samples": 0, "last": {}, "event_bytes": 0})),
     ] {
         let bytes = with_metadata(STATE, |metadata| metadata[field] = value.clone());
         assert!(errors(&bytes)[1].is_some(), "{field} {value}");

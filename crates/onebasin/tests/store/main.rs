@@ -6,19 +6,12 @@ mod samples;
 mod whole_files;
 
 use onebasin::arch::Arch;
-use onebasin::data::Scaling;
-use onebasin::data::Standardisation;
+use onebasin::data::{Scaling, Standardisation};
 use onebasin::infer::State;
 use onebasin::net::Likelihood;
 use onebasin::params::Params;
-use onebasin::posterior::Gaussian;
-use onebasin::posterior::LowRank;
-use onebasin::posterior::Posterior;
-use onebasin::posterior::Samples;
-use onebasin::store::Checkpoint;
-use onebasin::store::Provenance;
-use onebasin::store::RunState;
-use onebasin::store::StoredPosterior;
+use onebasin::posterior::{Gaussian, LowRank, Posterior, Samples};
+use onebasin::store::{Checkpoint, Provenance, RunState, StoredPosterior};
 use std::collections::BTreeMap;
 
 /// Numbers that text or arithmetic would not keep: NaNs with payloads, signalling ones, zeros with signs, the smallest and
@@ -51,7 +44,8 @@ fn odd_point(shift: usize) -> Params {
 fn provenance() -> Provenance {
     Provenance {
         version: "0.0.0".to_owned(),
-        arch: arch().preset().clone(),
+        arch: Some(arch().preset().clone()),
+        spec: None,
         likelihood: Likelihood::Gaussian { variance: 0.1 },
         data: "digits first:10 \"quoted\" ü".to_owned(),
         standardisation: Standardisation { scaling: Scaling::Standard, scale: vec![0.1], shift: vec![-1.0 / 3.0] },
@@ -92,7 +86,7 @@ fn checkpoint() -> Checkpoint {
             log_bytes: u64::MAX,
             samples: 1 << 60,
             last: BTreeMap::from([("nll".to_owned(), Some(0.1)), ("elbo".to_owned(), None)]),
-            mark: 77,
+            event_bytes: 77,
         },
     }
 }

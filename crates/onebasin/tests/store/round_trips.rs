@@ -1,14 +1,14 @@
 //! Posteriors and states come back as they were, to the last bit.
 
-use crate::checkpoint;
-use crate::odd_point;
-use crate::posteriors;
+use crate::{arch, checkpoint, odd_point, posteriors};
+use onebasin::arch::{Arch, Mlp};
+use onebasin::error::Error;
 use onebasin::params::Params;
-use onebasin::posterior::Posterior;
-use onebasin::store::Aligned;
-use onebasin::store::Checkpoint;
-use onebasin::store::StoredPosterior;
+use onebasin::posterior::{Draws, Posterior};
+use onebasin::store::{Aligned, Checkpoint, Provenance, StoredPosterior};
+use onebasin::symmetry::Spec;
 use proptest::prelude::*;
+use std::path::Path;
 use tempfile::TempDir;
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -24,6 +24,7 @@ fn posterior_bits(posterior: &Posterior) -> Vec<Vec<u32>> {
         Posterior::LowRank(low_rank) => {
             [low_rank.rest().mean(), low_rank.rest().std()].into_iter().chain(low_rank.factor()).collect()
         }
+        _ => unreachable!("these are all kinds"),
     };
     points.iter().map(|point| bits(point.values())).collect()
 }
@@ -37,8 +38,8 @@ fn the_record_of_an_alignment_is_written_only_if_there_is_one() {
     for mut stored in posteriors() {
         stored.write(&path).unwrap();
         assert!(!text());
-        let [version, to, channel, solver] = ["0.1.0", "a/posterior.safetensors", "w2", "best"].map(str::to_owned);
-        stored.provenance.aligned = Some(Aligned { version, to, channel, solver, balanced: true });
+        let [version, to, criterion, solver] = ["0.1.0", "a/posterior.safetensors", "w2", "best"].map(str::to_owned);
+        stored.provenance.aligned = Some(Aligned { version, to, criterion, solver, balanced: true });
         stored.write(&path).unwrap();
         assert!(text());
         assert_eq!(StoredPosterior::read(&path).unwrap().provenance, stored.provenance);
@@ -129,4 +130,45 @@ proptest! {
         stored.write(&path).unwrap();
         prop_assert_eq!(posterior_bits(&StoredPosterior::read(&path).unwrap().posterior), [values]);
     }
+}
+
+/// A posterior need not be of a preset: the layout is that of its symmetries or, without them, that of the file.
+#[test]
+fn a_posterior_of_another_network_comes_back() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("file");
+    for spec in [None, Some(Spec::of(&arch()))] {
+        for mut stored in posteriors() {
+            stored.provenance = Provenance { spec: spec.clone(), ..Provenance::default() };
+            stored.write(&path).unwrap();
+            let read = StoredPosterior::read(&path).unwrap();
+            assert_eq!(posterior_bits(&read.posterior), posterior_bits(&stored.posterior));
+            assert_eq!(read.provenance, stored.provenance);
+            assert_eq!(read.posterior.layout(), stored.posterior.layout());
+            assert_eq!(read.provenance.network(), Err(Error::NoArch));
+            assert_eq!(read.provenance.symmetries().ok(), spec);
+        }
+    }
+}
+
+#[test]
+fn symmetries_of_another_network_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("file");
+    let json = r#"{"input": "2x2x1", "classes": 3, "hidden": [4]}"#;
+    let other = Arch::new(serde_json::from_str::<Mlp>(json).unwrap()).unwrap();
+    let mut stored = posteriors().remove(0);
+    stored.provenance.spec = Some(Spec::of(&other));
+    stored.write(&path).unwrap();
+    assert!(StoredPosterior::read(&path).unwrap_err().to_string().contains("do not have the layout"));
+}
+
+#[test]
+fn what_the_operating_system_says_is_the_source_of_an_error() {
+    let error = StoredPosterior::read(Path::new("no such file")).unwrap_err();
+    let Error::Io { source, .. } = &error else { panic!("{error:?}") };
+    assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
+    assert_eq!(error.clone(), error);
+    let source = std::error::Error::source(&error).and_then(std::error::Error::source).unwrap();
+    assert!(source.is::<std::io::Error>(), "{source:?}");
 }

@@ -1,15 +1,9 @@
 //! Samples on their way: appended, cut back after a crash, drawn from and gathered.
 
-use crate::arch;
-use crate::odd_point;
-use crate::posteriors;
-use crate::provenance;
+use crate::{arch, odd_point, posteriors, provenance};
 use onebasin::params::Params;
-use onebasin::posterior::Draws;
-use onebasin::posterior::Posterior;
-use onebasin::store::SampleFiles;
-use onebasin::store::StoredPosterior;
-use onebasin::store::StoredSamples;
+use onebasin::posterior::{Draws, Posterior};
+use onebasin::store::{SampleFiles, StoredPosterior, StoredSamples};
 use std::path::Path;
 use tempfile::TempDir;
 

@@ -1,25 +1,15 @@
 //! Permutations leave the function of every network unchanged, and a wrong spec is found out.
 
-use crate::networks::every_network;
-use crate::networks::generic;
-use crate::networks::logits;
-use crate::networks::mlp;
-use crate::networks::resnet;
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Normalisation;
-use onebasin::arch::Shortcut;
-use onebasin::infer::Prior;
-use onebasin::infer::Scaling;
-use onebasin::net::Batch;
+use crate::networks::{every_network, generic, logits, mlp, resnet};
+use onebasin::arch::{Activation, Arch, Normalisation, Shortcut};
+use onebasin::infer::{Prior, Scaling};
+use onebasin::model::Batch;
 use onebasin::net::Net;
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
 use onebasin::rng::Stream;
-use onebasin::symmetry::Action;
-use onebasin::symmetry::Permutations;
-use onebasin::symmetry::Spec;
-use onebasin::symmetry::change_of_logits;
+use onebasin::symmetry::{Action, Permutations, Spec, change_of_logits};
+use onebasin::threads::pool;
 
 fn change(arch: &Arch, spec: &Spec, seed: u64) -> f64 {
     change_of_logits(spec, &generic(arch, seed), seed, |params| Ok(logits(arch, params))).unwrap()
@@ -44,8 +34,8 @@ fn bound(arch: &Arch, gaussian: &Gaussian, points: &[Params], prior: Prior) -> [
     let labels: Vec<u32> = (0..6).map(|image| image % 5).collect();
     let mut images = vec![0.0; labels.len() * arch.input().len()];
     Stream::new(4, "images", 0).fill_normal(&mut images);
-    let mut net = Net::new(arch, 1).unwrap();
-    let mut fit = |point: &Params| net.log_likelihood(point, Batch { images: &images, labels: &labels }).unwrap();
+    let mut net = Net::new(arch, &pool(1).unwrap()).unwrap();
+    let mut fit = |point: &Params| net.log_likelihood(point, Batch { inputs: &images, labels: &labels }).unwrap();
     let likelihood = points.iter().map(&mut fit).sum::<f64>() / points.len() as f64;
     let variances = prior.variances(arch);
     let mut divergence = 0.0;

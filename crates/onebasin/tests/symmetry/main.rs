@@ -7,3 +7,4 @@ mod networks;
 mod prior_units;
 mod scale;
 mod spec;
+mod spec_json;

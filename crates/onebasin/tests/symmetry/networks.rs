@@ -1,16 +1,10 @@
 //! One network of every kind, with parameters in general position, for the other tests.
 
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Cnn;
-use onebasin::arch::Mlp;
-use onebasin::arch::Normalisation;
-use onebasin::arch::ResNet;
-use onebasin::arch::Role;
-use onebasin::arch::Shortcut;
+use onebasin::arch::{Activation, Arch, Cnn, Mlp, Normalisation, ResNet, Role, Shortcut};
 use onebasin::net::Net;
 use onebasin::params::Params;
 use onebasin::rng::Stream;
+use onebasin::threads::pool;
 
 pub(crate) const NORMALISATIONS: [Normalisation; 3] = [Normalisation::None, Normalisation::Layer, Normalisation::Frn];
 pub(crate) const SHORTCUTS: [Shortcut; 2] = [Shortcut::Projection, Shortcut::Padded];
@@ -75,6 +69,6 @@ pub(crate) fn logits(arch: &Arch, params: &Params) -> Vec<f32> {
     let mut images = vec![0.0; count * arch.input().len()];
     Stream::new(3, "images", 0).fill_normal(&mut images);
     let mut logits = vec![0.0; count * arch.classes()];
-    Net::new(arch, 1).unwrap().logits(params, &images, &mut logits).unwrap();
+    Net::new(arch, &pool(1).unwrap()).unwrap().logits(params, &images, &mut logits).unwrap();
     logits
 }

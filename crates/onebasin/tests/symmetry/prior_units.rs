@@ -1,20 +1,11 @@
 //! Units that have stayed at the prior are told from those that have learned.
 
-use crate::networks::cnn;
-use crate::networks::mlp;
-use crate::networks::resnet;
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
-use onebasin::arch::Normalisation;
-use onebasin::arch::Shortcut;
-use onebasin::infer::Prior;
-use onebasin::infer::Scaling;
+use crate::networks::{cnn, mlp, resnet};
+use onebasin::arch::{Activation, Arch, Normalisation, Shortcut};
+use onebasin::infer::{Prior, Scaling};
 use onebasin::params::Params;
 use onebasin::rng::Stream;
-use onebasin::symmetry::PRIOR_THRESHOLD;
-use onebasin::symmetry::Spec;
-use onebasin::symmetry::distance_from_prior;
-use onebasin::symmetry::units_at_prior;
+use onebasin::symmetry::{PRIOR_THRESHOLD, Spec, distance_from_prior, prior_like_units};
 
 fn networks() -> [Arch; 3] {
     [
@@ -71,7 +62,7 @@ fn planted_units_are_found_and_no_others() {
                 assert_eq!((distance - half).abs() < 1e-6, planted(group, unit), "{distance}");
             }
         }
-        let found = units_at_prior(&distances, 0.9 * half);
+        let found = prior_like_units(&distances, 0.9 * half);
         for (group, found) in found.iter().enumerate() {
             assert!(found.iter().enumerate().all(|(unit, at_prior)| *at_prior != planted(group, unit)));
         }
@@ -98,7 +89,7 @@ fn the_threshold_tells_samples_of_the_prior_from_what_was_learned() {
     let distances = distance_from_prior(&spec, &mean, &std, &variances(&arch)).unwrap();
     let average = distances[0].iter().sum::<f64>() / 40.0;
     assert!((average * draws as f64 - 1.0).abs() < 0.1, "{average} nats, not 1/{draws}");
-    assert!(units_at_prior(&distances, PRIOR_THRESHOLD)[0].iter().all(|at_prior| *at_prior), "{distances:?}");
+    assert!(prior_like_units(&distances, PRIOR_THRESHOLD)[0].iter().all(|at_prior| *at_prior), "{distances:?}");
 
     // A mean that is a quarter of a standard deviation away is enough in all parameters of a unit.
     for (index, value) in mean.view_mut("hidden1.weight").unwrap().iter_mut().enumerate() {
@@ -107,7 +98,7 @@ fn the_threshold_tells_samples_of_the_prior_from_what_was_learned() {
         }
     }
     let distances = distance_from_prior(&spec, &mean, &std, &variances(&arch)).unwrap();
-    let found = units_at_prior(&distances, PRIOR_THRESHOLD);
+    let found = prior_like_units(&distances, PRIOR_THRESHOLD);
     let learned: Vec<usize> = (0..40).filter(|unit| !found[0][*unit]).collect();
     assert_eq!(learned, [7]);
 }
@@ -121,8 +112,8 @@ fn degenerate_and_wrong_input_has_an_outcome() {
     let mut nan = zero.clone();
     nan.view_mut("hidden1.bias").unwrap()[1] = f32::NAN;
     let distances = distance_from_prior(&spec, &nan, &prior_std(&arch), &variances(&arch)).unwrap();
-    assert_eq!(units_at_prior(&distances, PRIOR_THRESHOLD), [[true, false, true]]);
+    assert_eq!(prior_like_units(&distances, PRIOR_THRESHOLD), [[true, false, true]]);
     let refused = |variances: &[f64]| distance_from_prior(&spec, &zero, &zero, variances).unwrap_err().to_string();
     assert_eq!(refused(&[1.0]), "the array of variances has 1 values, but 4 are needed (one for each tensor)");
-    assert_eq!(refused(&[1.0, 1.0, 0.0, 1.0]), "the variance of the prior is 0; it must be a positive number");
+    assert_eq!(refused(&[1.0, 1.0, 0.0, 1.0]), "`prior.variance` is 0; it must be a positive number");
 }

@@ -1,19 +1,10 @@
 //! Rescaling units leaves the function of every ReLU network unchanged, and balancing finds the smallest energy.
 
-use crate::networks::NORMALISATIONS;
-use crate::networks::SHORTCUTS;
-use crate::networks::cnn;
-use crate::networks::every_network;
-use crate::networks::generic;
-use crate::networks::logits;
-use crate::networks::mlp;
-use crate::networks::resnet;
-use onebasin::arch::Activation;
-use onebasin::arch::Arch;
+use crate::networks::{NORMALISATIONS, SHORTCUTS, cnn, every_network, generic, logits, mlp, resnet};
+use onebasin::arch::{Activation, Arch};
 use onebasin::params::Params;
 use onebasin::rng::Stream;
-use onebasin::symmetry::Scales;
-use onebasin::symmetry::Spec;
+use onebasin::symmetry::{Scales, Spec};
 
 fn squares(params: &Params) -> Params {
     Params::from_values(params.layout(), params.values().iter().map(|value| value * value).collect()).unwrap()

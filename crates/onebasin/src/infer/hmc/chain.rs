@@ -1,18 +1,15 @@
 //! One chain: leapfrog trajectories, each accepted or not, with likelihood and prior kept apart in f64.
 
-use super::super::Mean;
-use super::super::Problem;
-use super::super::State;
-use super::super::ascent::CHECKED;
+use super::super::optimise::CHECKED;
 use super::super::prior::Pieces;
+use super::super::{Mean, Problem, State};
 use super::HmcConfig;
-use super::adapt::DualAveraging;
 use crate::error::Result;
-use crate::kernels::leapfrog::KickAndDrift;
-use crate::net::Batch;
-use crate::net::Net;
+use crate::model::{Batch, DifferentiableModel};
 use crate::params::Params;
 use crate::rng::Stream;
+use onebasin_kernels::elementwise::KickAndDrift;
+use onebasin_kernels::{Isa, ThreadPool};
 use rand_chacha::rand_core::Rng;
 
 /// An error of the energy beyond which a trajectory is called divergent, as in Stan.
@@ -37,13 +34,13 @@ impl Run {
     }
 
     fn batch(&self) -> Batch<'_> {
-        Batch { images: &self.images, labels: &self.labels }
+        Batch { inputs: &self.images, labels: &self.labels }
     }
 
     fn trajectory(&self) -> f64 {
         let default = || {
-            let widest = self.problem.prior.variances(&self.problem.arch).into_iter().fold(0.0, f64::max);
-            std::f64::consts::FRAC_PI_2 * (self.problem.temperature * widest).sqrt()
+            let largest = self.problem.prior.variances(&self.problem.arch).into_iter().fold(0.0, f64::max);
+            std::f64::consts::FRAC_PI_2 * (self.problem.temperature * largest).sqrt()
         };
         self.config.trajectory.unwrap_or_else(default)
     }
@@ -53,7 +50,9 @@ impl Run {
 #[derive(Debug)]
 pub(super) struct Chain {
     seed: u64,
-    net: Net,
+    model: Box<dyn DifferentiableModel>,
+    pool: ThreadPool,
+    isa: Isa,
     here: Place,
     there: Place,
     momentum: Params,
@@ -78,12 +77,14 @@ struct Place {
 }
 
 impl Chain {
-    pub(super) fn new(run: &Run, start: Params, seed: u64, net: Net) -> Self {
+    pub(super) fn new(run: &Run, start: Params, seed: u64, pool: ThreadPool) -> Result<Self> {
         let layout = start.layout().clone();
         let place = |position| Place { position, gradient: Params::zeros(&layout) };
         let mut chain = Self {
             seed,
-            net,
+            model: run.problem.model(&pool)?,
+            pool,
+            isa: Isa::detect(),
             there: place(start.clone()),
             here: place(start),
             momentum: Params::zeros(&layout),
@@ -98,7 +99,7 @@ impl Chain {
             gradients: 0,
         };
         (chain.log_likelihood, chain.log_prior) = chain.evaluate_here(run);
-        chain
+        Ok(chain)
     }
 
     pub(super) fn position(&self) -> &Params {
@@ -115,7 +116,7 @@ impl Chain {
         let mut generator = Stream::new(self.seed, "trajectory", iteration).generator();
         let mut uniform = || (generator.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let length = run.trajectory() * (1.0 + run.config.jitter * (2.0 * uniform() - 1.0));
-        let steps = (length / self.step_size).ceil().clamp(1.0, run.config.most_steps as f64) as u64;
+        let steps = (length / self.step_size).ceil().clamp(1.0, run.config.max_leapfrog_steps as f64) as u64;
 
         let end = self.leapfrog(run, steps);
         let acceptance = (-end.energy_error).exp().min(1.0);
@@ -157,7 +158,7 @@ impl Chain {
         self.kick_and_drift(run, 0.5, 1.0);
         for step in 1..=steps {
             log_likelihood =
-                self.net.gradient(&self.there.position, run.batch(), &mut self.there.gradient).expect(CHECKED);
+                self.model.gradient(&self.there.position, run.batch(), &mut self.there.gradient).expect(CHECKED);
             self.gradients += 1;
             let (kick, drift) = if step < steps { (1.0, 1.0) } else { (0.5, 0.0) };
             self.kick_and_drift(run, kick, drift);
@@ -170,12 +171,12 @@ impl Chain {
     }
 
     fn kick_and_drift(&mut self, run: &Run, kick: f64, drift: f64) {
-        let (isa, pieces) = (self.net.isa(), &run.pieces);
+        let (isa, pieces) = (self.isa, &run.pieces);
         let kick = (kick * self.step_size / run.problem.temperature) as f32;
         let drift = (drift * self.step_size) as f32;
         let gradient = self.there.gradient.values();
         let arrays = [self.momentum.values_mut(), self.there.position.values_mut()];
-        self.net.team().pieces(&pieces.ranges, arrays, |index, [momentum, position]| {
+        self.pool.pieces(&pieces.ranges, arrays, |index, [momentum, position]| {
             let gradient = &gradient[pieces.ranges[index].clone()];
             isa.run(KickAndDrift { momentum, position, gradient, precision: pieces.precisions[index], kick, drift });
         });
@@ -184,7 +185,7 @@ impl Chain {
     /// Log-likelihood and log prior here, and the gradient.
     fn evaluate_here(&mut self, run: &Run) -> (f64, f64) {
         let Place { position, gradient } = &mut self.here;
-        let log_likelihood = self.net.gradient(position, run.batch(), gradient).expect(CHECKED);
+        let log_likelihood = self.model.gradient(position, run.batch(), gradient).expect(CHECKED);
         self.gradients += 1;
         (log_likelihood, run.problem.prior.log_density(&run.problem.arch, position))
     }
@@ -230,7 +231,7 @@ impl Chain {
         self.accepted_since_burn_in = state.get_mean("accepted_since_burn_in")?;
         self.energy_error = state.get_mean("energy_error")?;
         self.adaptation = match run.config.step {
-            // Not begun before the first trajectory.
+            // Not started before the first trajectory.
             None if !self.step_size.is_nan() => Some(DualAveraging::load(state)?),
             _ => None,
         };
@@ -238,7 +239,6 @@ impl Chain {
     }
 }
 
-/// Where a trajectory ended.
 struct End {
     log_likelihood: f64,
     log_prior: f64,
@@ -248,4 +248,73 @@ struct End {
 /// The kinetic energy.
 fn half_square(momentum: &Params) -> f64 {
     0.5 * momentum.norm().powi(2)
+}
+
+/// The numbers of the adaptation in a saved state.
+const ADAPT: [&str; 4] = ["adapt.centre", "adapt.shortfall", "adapt.average", "adapt.count"];
+
+/// γ, t₀ and κ of Hoffman and Gelman.
+const SHRINKAGE: f64 = 0.05;
+const OFFSET: f64 = 10.0;
+const FORGETTING: f64 = 0.75;
+
+/// Dual averaging of the step size (Hoffman and Gelman 2014, section 3.2).
+#[derive(Clone, Copy, Debug)]
+struct DualAveraging {
+    /// μ: the logarithm it is drawn towards.
+    centre: f64,
+    /// Mean shortfall of the acceptance.
+    shortfall: f64,
+    /// The averaged logarithm of the step size, which remains in the end.
+    average: f64,
+    count: f64,
+}
+
+impl DualAveraging {
+    fn new(step_size: f64) -> Self {
+        Self { centre: (10.0 * step_size).ln(), shortfall: 0.0, average: step_size.ln(), count: 0.0 }
+    }
+
+    /// The step size to use after a trajectory was accepted with this probability.
+    fn update(&mut self, acceptance: f64, aim: f64) -> f64 {
+        self.count += 1.0;
+        let weight = 1.0 / (self.count + OFFSET);
+        self.shortfall += weight * (aim - acceptance - self.shortfall);
+        let log_step = self.centre - self.count.sqrt() / SHRINKAGE * self.shortfall;
+        let weight = self.count.powf(-FORGETTING);
+        self.average += weight * (log_step - self.average);
+        log_step.exp()
+    }
+
+    fn finish(&self) -> f64 {
+        self.average.exp()
+    }
+
+    fn save(&self, state: &mut State) {
+        for (name, number) in ADAPT.into_iter().zip([self.centre, self.shortfall, self.average, self.count]) {
+            state.put_number(name, number);
+        }
+    }
+
+    fn load(state: &State) -> Result<Self> {
+        let [centre, shortfall, average, count] = ADAPT.map(|name| state.get_number(name));
+        Ok(Self { centre: centre?, shortfall: shortfall?, average: average?, count: count? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_step_size_settles_where_the_acceptance_is_as_wanted() {
+        // A sampler whose acceptance falls with the step size: exp(-s), 0.8 at s = 0.223.
+        let mut adaptation = DualAveraging::new(5.0);
+        let mut step: f64 = 5.0;
+        for _ in 0..2000 {
+            step = adaptation.update((-step).exp(), 0.8);
+        }
+        let wanted = -(0.8f64.ln());
+        assert!((adaptation.finish() / wanted - 1.0).abs() < 0.05, "{} for {wanted}", adaptation.finish());
+    }
 }

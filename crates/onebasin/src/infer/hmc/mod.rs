@@ -1,39 +1,32 @@
 //! Hamiltonian Monte Carlo: full batches, several chains, the step size adapted while they burn in.
 
-use super::Inference;
-use super::Info;
-use super::Mean;
-use super::Problem;
-use super::State;
 use super::ensemble::member_seed;
-use crate::error::Error;
-use crate::error::Result;
-use crate::kernels::Team;
+use super::{Course, Inference, Info, Mean, Problem, Settings, Started, State};
+use crate::error::{Error, Result};
+use crate::keys::number;
 use crate::params::Params;
-use crate::posterior::Draws;
-use crate::posterior::Posterior;
-use chain::Chain;
-use chain::Run;
-use serde::Deserialize;
-use serde::Serialize;
+use crate::posterior::{Draws, Posterior};
+use crate::threads;
+use chain::{Chain, Run};
+use onebasin_kernels::ThreadPool;
+use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 
-mod adapt;
 mod chain;
 
-/// Settings.
+/// Settings of Hamiltonian Monte Carlo.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HmcConfig {
     /// Number of chains.
-    #[serde(default = "default_chains")]
+    #[serde(default = "number::<4, _>")]
     pub chains: usize,
-    /// Trajectories of each chain before samples are kept.
+    /// Number of trajectories of each chain before samples are kept.
     pub burn_in: u64,
-    /// Samples kept of each chain.
+    /// Number of samples kept of each chain.
     pub samples: u64,
-    /// Trajectories for each sample.
-    #[serde(default = "one")]
+    /// Number of trajectories for each sample.
+    #[serde(default = "number::<1, _>")]
     pub thin: u64,
     /// Length of a trajectory in time; by default π/2 times the root of the temperature times the prior's largest
     /// variance: a quarter of the period of a parameter that the data say nothing about.
@@ -41,80 +34,63 @@ pub struct HmcConfig {
     /// The length is drawn between (1 - jitter) and (1 + jitter) times that.
     #[serde(default = "default_jitter")]
     pub jitter: f64,
-    /// The step size; if absent it is found and adapted while burning in.
+    /// Step size of the leapfrog; if absent it is found and adapted during burn-in.
     pub step: Option<f64>,
-    /// The acceptance that the adaptation aims at.
+    /// Acceptance probability that the adaptation of the step size aims at.
     #[serde(default = "default_acceptance")]
     pub acceptance: f64,
-    /// Leapfrog steps of one trajectory, at most.
-    #[serde(default = "default_most_steps")]
-    pub most_steps: u64,
+    /// Largest number of leapfrog steps of one trajectory.
+    #[serde(default = "number::<1000, _>")]
+    pub max_leapfrog_steps: u64,
 }
 
-fn default_chains() -> usize {
-    4
-}
-fn one() -> u64 {
-    1
-}
 fn default_jitter() -> f64 {
     0.2
 }
 fn default_acceptance() -> f64 {
     0.8
 }
-fn default_most_steps() -> u64 {
-    1000
-}
 
-impl HmcConfig {
-    /// Says what is wrong with the numbers.
-    pub fn check(&self) -> Result<()> {
-        let counts = [
-            ("infer.chains", self.chains as u64),
-            ("infer.samples", self.samples),
-            ("infer.thin", self.thin),
-            ("infer.most_steps", self.most_steps),
-        ];
-        if let Some((what, _)) = counts.iter().find(|(_, count)| *count == 0) {
-            return Err(Error::Zero { what: (*what).to_owned() });
-        }
+impl Settings for HmcConfig {
+    const STARTS_AT_POSTERIOR: bool = true;
+
+    fn check(&self) -> Result<()> {
+        Error::unless_counted("chains", self.chains as u64)?;
+        Error::unless_counted("samples", self.samples)?;
+        Error::unless_counted("thin", self.thin)?;
+        Error::unless_counted("max_leapfrog_steps", self.max_leapfrog_steps)?;
         let total = self.samples.checked_mul(self.thin).and_then(|kept| kept.checked_add(self.burn_in));
-        if total.is_none() {
-            let what = "infer.burn_in + infer.samples * infer.thin".to_owned();
-            return Err(Error::TooLarge { what, size: usize::MAX });
+        let expected = "so few that samples * thin + burn_in is below 2^64";
+        Error::unless(total.is_some(), "samples", self.samples, expected)?;
+        for (key, value) in [("trajectory", self.trajectory), ("step", self.step)] {
+            value.map_or(Ok(()), |value| Error::unless_positive(key, value))?;
         }
-        for (what, value) in [("infer.trajectory", self.trajectory), ("infer.step", self.step)] {
-            value.map_or(Ok(()), |value| Error::unless_positive(what, value))?;
-        }
-        if !(0.0..1.0).contains(&self.jitter) {
-            let (what, value) = ("infer.jitter", self.jitter.to_string());
-            return Err(Error::OutOfRange { what, value, expected: "at least 0 and below 1" });
-        }
-        if !(self.acceptance > 0.0 && self.acceptance < 1.0) {
-            let (what, value) = ("infer.acceptance", self.acceptance.to_string());
-            return Err(Error::OutOfRange { what, value, expected: "between 0 and 1" });
-        }
-        Ok(())
+        Error::unless((0.0..1.0).contains(&self.jitter), "jitter", self.jitter, "at least 0 and below 1")?;
+        let aim = self.acceptance;
+        Error::unless(aim > 0.0 && aim < 1.0, "acceptance", aim, "between 0 and 1")
+    }
+
+    fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, from: Option<&Posterior>) -> Result<Started> {
+        Ok(Box::new(Hmc::new(self.clone(), problem, seed, pool, from)?))
     }
 }
 
-/// Chains on their way.
+/// Markov chains under way.
 #[derive(Debug)]
 pub struct Hmc {
     run: Run,
     chains: Vec<Mutex<Chain>>,
-    team: Team,
+    pool: ThreadPool,
     done: u64,
 }
 
 impl Hmc {
-    /// Each chain begins at the initial values of a seed of its own, or at a draw from a posterior.
+    /// Each chain starts at the initialisation of a seed of its own, or at a draw from a posterior.
     pub fn new(
         config: HmcConfig,
         problem: &Problem,
         seed: u64,
-        threads: usize,
+        pool: &ThreadPool,
         from: Option<&Posterior>,
     ) -> Result<Self> {
         problem.check()?;
@@ -122,8 +98,7 @@ impl Hmc {
         if let Some(from) = from {
             problem.arch.layout().check_same(from.layout())?;
         }
-        let (inner, count) = ((threads / config.chains).max(1), config.chains);
-        let outer = threads.min(count);
+        let count = config.chains;
         let run = Run::new(config, problem);
         let chains = (0..count).map(|index| {
             let seed = member_seed(seed, index);
@@ -132,14 +107,9 @@ impl Hmc {
                 let draws = from.draws(count);
                 from.draw(seed, index % draws, draws, &mut start)?;
             }
-            Ok(Mutex::new(Chain::new(&run, start, seed, problem.net(inner)?)))
+            Ok(Mutex::new(Chain::new(&run, start, seed, threads::inner(pool, count)?)?))
         });
-        Ok(Self {
-            chains: chains.collect::<Result<_>>()?,
-            run,
-            team: Team::new(outer).map_err(|error| Error::Threads { threads, reason: error.to_string() })?,
-            done: 0,
-        })
+        Ok(Self { chains: chains.collect::<Result<_>>()?, run, pool: pool.clone(), done: 0 })
     }
 
     fn chain(&self, index: usize) -> std::sync::MutexGuard<'_, Chain> {
@@ -151,18 +121,13 @@ impl Inference for Hmc {
     fn step(&mut self) {
         let adapting = self.done < self.run.config.burn_in;
         let last = self.done + 1 == self.run.config.burn_in;
-        self.team.for_each(self.chains.len(), |index| self.chain(index).iterate(&self.run, self.done, adapting, last));
+        self.pool.for_each(self.chains.len(), |index| self.chain(index).iterate(&self.run, self.done, adapting, last));
         self.done += 1;
     }
 
-    fn done(&self) -> u64 {
-        self.done
-    }
-    fn total(&self) -> u64 {
-        self.run.config.burn_in + self.run.config.samples * self.run.config.thin
-    }
-    fn epoch(&self) -> f64 {
-        self.chain(0).gradients as f64
+    fn course(&self) -> Course {
+        let HmcConfig { burn_in, samples, thin, .. } = self.run.config;
+        Course { done: self.done, total: burn_in + samples * thin, epoch: self.chain(0).gradients as f64 }
     }
     fn log_every(&self) -> u64 {
         1

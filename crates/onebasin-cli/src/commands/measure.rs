@@ -1,0 +1,96 @@
+//! `onebasin barrier`, `onebasin plane` and `onebasin compact`: what is measured of posteriors that are trained.
+
+use super::run_stage;
+use crate::options::{MachineArgs, ResultArgs};
+use crate::printer::{ExitStatus, Printer};
+use onebasin::experiment::{Barrier, BarrierSettings, Compact, CompactSettings, PairInputs, Plane, PlaneSettings};
+use onebasin_report::stages::{barrier, compact, plane};
+use std::path::PathBuf;
+
+/// Two posteriors between which something is measured.
+#[derive(Debug, clap::Args)]
+struct PairArgs {
+    /// Posterior that stays: a file, or the folder of a training
+    #[arg(value_name = "A")]
+    from: PathBuf,
+    /// Posterior whose units are permuted
+    #[arg(value_name = "B")]
+    to: PathBuf,
+    /// Folder to write: measures.json and all points as comma-separated values [default: none]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Permutations of B that `onebasin align` wrote, or its alignment.json [default: none]
+    #[arg(long, value_name = "FILE")]
+    alignment: Option<PathBuf>,
+}
+
+impl PairArgs {
+    fn inputs(&self) -> PairInputs {
+        let alignments = self.alignment.iter().map(|file| (file.display().to_string(), file.clone())).collect();
+        PairInputs { posteriors: [self.from.clone(), self.to.clone()], alignments }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BarrierArgs {
+    #[command(flatten)]
+    pair: PairArgs,
+    /// Measure the posteriors only as they are, or with --alignment, and solve no alignment
+    #[arg(long, conflicts_with = "criteria")]
+    no_criteria: bool,
+    #[command(flatten)]
+    pub(crate) settings: BarrierSettings,
+    #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten)]
+    result: ResultArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("alignment", |alignment| alignment.conflicts_with("criterion")))]
+pub(crate) struct PlaneArgs {
+    #[command(flatten)]
+    pair: PairArgs,
+    #[command(flatten)]
+    pub(crate) settings: PlaneSettings,
+    #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten)]
+    result: ResultArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompactArgs {
+    /// Samples of Markov chains or ensembles: files, or folders of trainings
+    #[arg(value_name = "SAMPLES", required = true, num_args = 1..)]
+    inputs: Vec<PathBuf>,
+    /// Folder to write
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    #[command(flatten)]
+    pub(crate) settings: CompactSettings,
+    #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten)]
+    result: ResultArgs,
+}
+
+pub(crate) fn barrier(args: BarrierArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let BarrierArgs { pair, no_criteria, mut settings, machine, result } = args;
+    if no_criteria {
+        settings.criteria.clear();
+    }
+    let stage = Barrier { settings, inputs: pair.inputs() };
+    run_stage(&stage, pair.output.as_deref(), &machine, &result, printer, |found| barrier::table(found).text())
+}
+
+pub(crate) fn plane(args: PlaneArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let PlaneArgs { pair, settings, machine, result } = args;
+    let stage = Plane { settings, inputs: pair.inputs() };
+    run_stage(&stage, pair.output.as_deref(), &machine, &result, printer, plane::text)
+}
+
+pub(crate) fn compact(args: CompactArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let CompactArgs { inputs, output, settings, machine, result } = args;
+    run_stage(&Compact { settings, samples: inputs }, Some(&output), &machine, &result, printer, compact::text)
+}

@@ -1,0 +1,82 @@
+//! Options that several commands share, and errors in terms of options.
+
+use onebasin::error::Error;
+use onebasin::experiment::Existing;
+use onebasin::threads;
+use onebasin::threads::ThreadPool;
+use std::path::PathBuf;
+
+/// Folder of the data sets.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DataArgs {
+    /// Folder of the data sets [default: `onebasin` in the platform's folder for data]
+    #[arg(long, value_name = "DIR", env = "ONEBASIN_DATA", hide_env_values = true)]
+    data: Option<PathBuf>,
+}
+
+impl DataArgs {
+    /// Whoever has no home has the data in the current folder.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| dirs::data_dir().unwrap_or_default().join("onebasin"))
+    }
+}
+
+/// What a computation has at its disposal.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MachineArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Number of threads, which changes no result [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+impl MachineArgs {
+    pub(crate) fn pool(&self) -> anyhow::Result<ThreadPool> {
+        let threads = match self.threads {
+            Some(threads) => threads,
+            None => std::thread::available_parallelism()?.get(),
+        };
+        threads::pool(threads).map_err(as_flag)
+    }
+}
+
+/// What happens to an earlier result, and how the new one is printed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResultArgs {
+    /// Replace the result of an earlier run of the same command in the folder
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the file of the result instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl ResultArgs {
+    pub(crate) fn existing(&self) -> Existing {
+        if self.force { Existing::Replace } else { Existing::Refuse }
+    }
+}
+
+/// Calls a setting by its flag, and says which flags help.
+pub(crate) fn as_flag(error: Error) -> anyhow::Error {
+    match error {
+        Error::Setting { key, value, expected } => {
+            anyhow::anyhow!("--{} is {value}; it must be {expected}", key.replace('_', "-"))
+        }
+        error => with_remedy(error),
+    }
+}
+
+/// Adds the flags that help.
+pub(crate) fn with_remedy(error: Error) -> anyhow::Error {
+    let mut cause = &error;
+    while let Error::At { source, .. } = cause {
+        cause = source;
+    }
+    match cause {
+        Error::Folder { .. } => anyhow::anyhow!("{error}; choose another folder with -o, or replace it with --force"),
+        Error::NoFile { .. } => anyhow::anyhow!("{error}, or say with --data in which folder it is"),
+        _ => anyhow::Error::from(error),
+    }
+}

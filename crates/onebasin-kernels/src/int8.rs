@@ -1,0 +1,463 @@
+//! Products of matrices that are quantised to int8. AVX-512 VNNI multiplies four times as many values as of f32, AVX2 as many.
+//!
+//! Values are integers of at most [`LARGEST`] times the scale of their row, in pairs: two int8 of each of sixteen rows.
+
+use crate::geometry::{blocks, depth};
+use crate::isa::Isa;
+use crate::lanes::{BLOCK, Kernel, Lanes};
+use crate::thread_pool::ThreadPool;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// The largest magnitude of a quantised value.
+pub const LARGEST: f32 = 127.0;
+/// Lanes, of two pairs each, of a row that are multiplied before the next part of it: three blocks of rows stay in the first-level cache.
+const TOGETHER: usize = 128;
+/// Blocks of rows of the second matrix that are multiplied together, at most.
+const COLUMN_BLOCKS: usize = 3;
+/// Columns that are quantised together where those of a row are neighbours.
+const RUN: usize = 4 * BLOCK;
+
+/// Blocks of rows that are quantised together, at most, for the sake of longer runs in memory.
+const SHARE: usize = 8;
+/// How many columns ahead values are prefetched.
+const AHEAD: usize = 2;
+
+/// Values of some rows, which become the same int8 of as many.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// From the first value of the first row on.
+    pub from: &'a [f32],
+    /// For each row, what is subtracted from its values.
+    pub means: &'a [f32],
+    /// For each row, what the differences are multiplied by, to be at most [`LARGEST`].
+    pub gains: &'a [f32],
+}
+
+/// Where the values of a matrix are that are to be quantised.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix {
+    /// Number of rows, and floats between two.
+    pub rows: (usize, usize),
+    /// Number of columns, and floats between two.
+    pub columns: (usize, usize),
+    /// Pairs of a column.
+    pub parts: usize,
+}
+
+/// Quantises the values of a matrix to int8: (blocks of rows, columns, parts, 16), zeros behind the last row.
+///
+/// `sources` gives, for some of the rows, of each part of a column the first int8, then the second.
+pub fn quantise<'a>(
+    isa: Isa,
+    pool: &ThreadPool,
+    matrix: Matrix,
+    sources: impl Fn(Range<usize>) -> Vec<[Source<'a>; 2]> + Sync,
+) -> Vec<u16> {
+    let Matrix { rows: (rows, row), columns: (columns, column), parts } = matrix;
+    let len = columns * parts * BLOCK;
+    let mut pairs = Vec::with_capacity(blocks(rows) * len);
+    let share = blocks(rows).div_ceil(pool.threads()).clamp(1, SHARE);
+    // Not zeros first: that would take as long as the quantisation itself.
+    pool.chunks(&mut pairs.spare_capacity_mut()[..blocks(rows) * len], (share * len).max(1), |index, pairs| {
+        let here = index * share * BLOCK..((index + 1) * share * BLOCK).min(rows);
+        let sources = &sources(here.clone());
+        assert_eq!(sources.len(), parts, "sources for each part");
+        isa.run(Quantise { sources, rows: (here.len(), row), columns: (columns, column), pairs });
+    });
+    // SAFETY: there is capacity for so many, and each of the chunks was written as a whole.
+    unsafe { pairs.set_len(blocks(rows) * len) };
+    pairs
+}
+
+/// Quantises some rows; writes all of `pairs`.
+struct Quantise<'a> {
+    sources: &'a [[Source<'a>; 2]],
+    rows: (usize, usize),
+    columns: (usize, usize),
+    pairs: &'a mut [MaybeUninit<u16>],
+}
+
+impl Kernel for Quantise<'_> {
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Self { sources, rows: (rows, row), columns: (columns, column), pairs } = self;
+        assert!(rows > 0 && columns > 0);
+        let reach = (rows - 1).saturating_mul(row).saturating_add((columns - 1).saturating_mul(column));
+        for source in sources.iter().flatten() {
+            assert!(reach < source.from.len(), "the last row ends at {reach}, the array at {}", source.from.len());
+            assert!(source.means.len() == rows && source.gains.len() == rows);
+        }
+        let block_len = columns.saturating_mul(sources.len()).saturating_mul(BLOCK);
+        assert_eq!(pairs.len(), blocks(rows).saturating_mul(block_len));
+        // Rows whose values are neighbours are turned in squares.
+        let squares = if column == 1 && row != 1 { (rows / BLOCK, columns - columns % RUN) } else { (0, 0) };
+        for block in 0..squares.0 {
+            for first in (0..squares.1).step_by(RUN) {
+                for (part, source) in sources.iter().enumerate() {
+                    let to = &mut pairs[block * block_len + (first * sources.len() + part) * BLOCK..];
+                    let at = block * BLOCK * row + first;
+                    let square = Square { source, first: block * BLOCK, at, row, to, step: sources.len() * BLOCK };
+                    // SAFETY: this is compiled for the same instruction set.
+                    unsafe { V::call(square) };
+                }
+            }
+        }
+        if row == 1 {
+            // Neighbouring rows are read together, and all of them before the next column.
+            for index in 0..columns {
+                for (part, source) in sources.iter().enumerate() {
+                    for block in 0..rows / BLOCK {
+                        let at = block * BLOCK + index * column;
+                        let to = block * block_len + (index * sources.len() + part) * BLOCK;
+                        for lane in (0..BLOCK).step_by(V::LANES) {
+                            // SAFETY: no value is behind `reach`; `pairs` has all columns of all blocks.
+                            unsafe {
+                                // Pages apart, which the processor does not foresee.
+                                V::prefetch(source[0].from.as_ptr().wrapping_add(at + AHEAD * column));
+                                V::prefetch(source[1].from.as_ptr().wrapping_add(at + AHEAD * column));
+                                let low = source[0].rows::<V>(block * BLOCK + lane, at + lane);
+                                let high = source[1].rows::<V>(block * BLOCK + lane, at + lane);
+                                V::quantise(low, high).store_low_pairs(pairs.as_mut_ptr().add(to + lane).cast());
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        // What is left, one by one.
+        for block in 0..blocks(rows) {
+            let whole = row == 1 && depth(rows, block) == BLOCK;
+            let first = if whole {
+                columns
+            } else if block < squares.0 {
+                squares.1
+            } else {
+                0
+            };
+            for index in first..columns {
+                for (part, source) in sources.iter().enumerate() {
+                    let mut scaled = [[0.0f32; BLOCK]; 2];
+                    for (scaled, source) in scaled.iter_mut().zip(source) {
+                        for (one, scaled_value) in scaled.iter_mut().take(depth(rows, block)).enumerate() {
+                            let unit = block * BLOCK + one;
+                            let value = source.from[unit * row + index * column];
+                            *scaled_value = (value - source.means[unit]) * source.gains[unit];
+                        }
+                    }
+                    let to = &mut pairs[block * block_len + (index * sources.len() + part) * BLOCK..][..BLOCK];
+                    for lane in (0..BLOCK).step_by(V::LANES) {
+                        // SAFETY: all lane counts divide a block.
+                        unsafe {
+                            let [low, high] =
+                                [V::load(scaled[0].as_ptr().add(lane)), V::load(scaled[1].as_ptr().add(lane))];
+                            V::quantise(low, high).store_low_pairs(to.as_mut_ptr().add(lane).cast());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Source<'_> {
+    /// The values of as many rows as a vector has lanes, which are neighbours.
+    ///
+    /// # Safety
+    /// The values are inside of `from`, and the rows are some that there are.
+    #[inline(always)]
+    unsafe fn rows<V: Lanes>(&self, first: usize, at: usize) -> V {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let [means, gains] = [V::load(self.means.as_ptr().add(first)), V::load(self.gains.as_ptr().add(first))];
+            V::load(self.from.as_ptr().add(at)).sub(means).mul(gains)
+        }
+    }
+
+    /// The values of as many columns of one row as a vector has lanes.
+    ///
+    /// # Safety
+    /// The values are inside of `from`.
+    #[inline(always)]
+    unsafe fn run<V: Lanes>(&self, row: usize, at: usize) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { V::load(self.from.as_ptr().add(at)).sub(V::splat(self.means[row])).mul(V::splat(self.gains[row])) }
+    }
+}
+
+/// Quantises [`RUN`] columns of sixteen rows.
+struct Square<'a> {
+    source: &'a [Source<'a>; 2],
+    /// The first row.
+    first: usize,
+    /// Where its values begin.
+    at: usize,
+    /// Floats between two rows.
+    row: usize,
+    to: &'a mut [MaybeUninit<u16>],
+    /// From one column to the next.
+    step: usize,
+}
+
+impl Kernel for Square<'_> {
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Self { source, first, at, row, to, step } = self;
+        assert!(source.iter().all(|source| at + (BLOCK - 1) * row + RUN <= source.from.len()));
+        assert!(to.len() >= (RUN - 1) * step + BLOCK);
+        let mut values = [0.0f32; BLOCK * RUN];
+        for one in 0..BLOCK {
+            for column in (0..RUN).step_by(V::LANES) {
+                // SAFETY: as has been asserted.
+                unsafe {
+                    V::prefetch(source[0].from.as_ptr().wrapping_add(at + one * row + column + RUN));
+                    V::prefetch(source[1].from.as_ptr().wrapping_add(at + one * row + column + RUN));
+                    let low = source[0].run::<V>(first + one, at + one * row + column);
+                    let high = source[1].run::<V>(first + one, at + one * row + column);
+                    V::quantise(low, high).store(values.as_mut_ptr().add(one * RUN + column));
+                }
+            }
+        }
+        for column in 0..RUN {
+            for lane in (0..BLOCK).step_by(V::LANES) {
+                // SAFETY: as has been asserted.
+                unsafe {
+                    let rows = V::load_apart(values.as_ptr().add(lane * RUN + column), RUN);
+                    rows.store_low_pairs(to.as_mut_ptr().add(column * step + lane).cast());
+                }
+            }
+        }
+    }
+}
+
+/// Adds the products of the rows of one matrix with those of another.
+pub struct Products<'a> {
+    /// Both matrices: (blocks of rows, pairs, 16).
+    pub pairs: [&'a [u16]; 2],
+    /// How many pairs each of the rows has.
+    pub len: usize,
+    /// The scale of each row of the first, and of the second.
+    pub scales: [&'a [f32]; 2],
+    /// Which pairs are multiplied, as many of both.
+    pub places: [&'a [u32]; 2],
+    /// Some blocks of rows of the first.
+    pub blocks: Range<usize>,
+    /// Memory to work in.
+    pub scratch: &'a mut Scratch,
+    /// Added to: (rows of the first in `blocks`, rows of the second).
+    pub sums: &'a mut [f32],
+}
+
+/// Memory that is kept from one product to the next.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    first: Vec<Line>,
+    /// For each row of the first, −128 times the sum of its values: what the offset of u8 adds to a product.
+    corrections: Vec<i32>,
+    second: Vec<Line>,
+}
+
+/// Four int8 of each of sixteen rows.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Line([u32; BLOCK]);
+
+const ZERO: Line = Line([0; BLOCK]);
+
+impl Kernel for Products<'_> {
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Self { pairs, len, scales, places, blocks: range, scratch, sums } = self;
+        let [rows, columns] = scales.map(<[f32]>::len);
+        let block = len.saturating_mul(BLOCK);
+        for (pairs, scales) in pairs.iter().zip(scales) {
+            assert!(pairs.len() >= blocks(scales.len()).saturating_mul(block), "a matrix has {}", pairs.len());
+        }
+        assert!(places[0].len() == places[1].len());
+        assert!(places.iter().all(|places| places.iter().all(|place| (*place as usize) < len)), "behind the last");
+        assert!(range.start <= range.end && range.end <= blocks(rows));
+        let rows_here = rows.min(range.end * BLOCK).saturating_sub(range.start * BLOCK);
+        assert!(sums.len() >= rows_here.saturating_mul(columns));
+        scratch.first.resize(range.len() * TOGETHER, ZERO);
+        scratch.corrections.resize(range.len() * BLOCK, 0);
+        scratch.second.resize(COLUMN_BLOCKS * TOGETHER, ZERO);
+        let Scratch { first, corrections, second } = scratch;
+        for from in (0..places[0].len()).step_by(2 * TOGETHER) {
+            let part = from..(from + 2 * TOGETHER).min(places[0].len());
+            let places = places.map(|places| &places[part.clone()]);
+            let lanes = places[0].len().div_ceil(2);
+            for (index, row) in range.clone().enumerate() {
+                let (pairs, to) = (&pairs[0][row * block..][..block], &mut first[index * TOGETHER..][..lanes]);
+                let corrections = &mut corrections[index * BLOCK..][..BLOCK];
+                // SAFETY: the places are inside of the block.
+                unsafe { V::call(Collect::<false> { pairs, places: places[0], to, corrections }) };
+            }
+            let mut column = 0;
+            while column < blocks(columns) {
+                // Three blocks together where there are registers; but rather two and two than three and one.
+                let column_blocks = match (V::LANES, blocks(columns) - column) {
+                    (16, 2 | 4) => 2,
+                    (16, 3..) => COLUMN_BLOCKS,
+                    _ => 1,
+                };
+                for at in 0..column_blocks {
+                    let pairs = &pairs[1][(column + at) * block..][..block];
+                    let to = &mut second[at * TOGETHER..][..lanes];
+                    // SAFETY: as above.
+                    unsafe { V::call(Collect::<true> { pairs, places: places[1], to, corrections: &mut [] }) };
+                }
+                for (index, row) in range.clone().enumerate() {
+                    let tiles = Tiles {
+                        first: first[index * TOGETHER..].as_ptr(),
+                        corrections: &corrections[index * BLOCK..][..BLOCK],
+                        second: second.as_ptr(),
+                        lanes,
+                        scales: [&scales[0][row * BLOCK..][..depth(rows, row)], &scales[1][column * BLOCK..]],
+                        sums: &mut sums[index * BLOCK * columns + column * BLOCK..],
+                        columns,
+                    };
+                    match (V::LANES, column_blocks) {
+                        (16, 3) => tiles.run::<V, 8, 3>(),
+                        (16, 2) => tiles.run::<V, 8, 2>(),
+                        (16, _) => tiles.run::<V, 8, 1>(),
+                        (8, _) => tiles.run::<V, 4, 2>(),
+                        _ => tiles.run::<V, 2, 4>(),
+                    }
+                }
+                column += column_blocks;
+            }
+        }
+    }
+}
+
+/// Writes pairs of a block one behind the other, two in a lane; the second matrix as u8, the first as i8 with corrections.
+struct Collect<'a, const UNSIGNED: bool> {
+    pairs: &'a [u16],
+    places: &'a [u32],
+    to: &'a mut [Line],
+    corrections: &'a mut [i32],
+}
+
+impl<const UNSIGNED: bool> Kernel for Collect<'_, UNSIGNED> {
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let vnni = V::has_vnni();
+        for part in (0..BLOCK).step_by(V::LANES) {
+            // SAFETY: whoever made this promised that the places are inside of the block, and `to` has a lane for two each.
+            unsafe {
+                let factor = V::splat(f32::from_bits(0x8080_8080));
+                let mut sums = V::splat(0.0);
+                let nothing = [0u16; BLOCK];
+                let pair = |place: u32| self.pairs.as_ptr().add(place as usize * BLOCK + part);
+                for (places, to) in self.places.chunks(2).zip(&mut *self.to) {
+                    let high = places.get(1).map_or(nothing.as_ptr(), |place| pair(*place));
+                    let mut lanes = V::load_pairs([pair(places[0]), high]);
+                    if UNSIGNED {
+                        lanes = lanes.to_unsigned();
+                    } else if vnni {
+                        sums = sums.dot_add::<true>(factor, lanes);
+                    } else {
+                        sums = sums.dot_add::<false>(factor, lanes);
+                    }
+                    lanes.store(to.0.as_mut_ptr().add(part).cast());
+                }
+                if !UNSIGNED {
+                    sums.store(self.corrections.as_mut_ptr().add(part).cast());
+                }
+            }
+        }
+        for correction in self.corrections {
+            *correction = -*correction;
+        }
+    }
+}
+
+/// The products of one block of rows with some that were collected.
+struct Tiles<'a> {
+    first: *const Line,
+    corrections: &'a [i32],
+    second: *const Line,
+    lanes: usize,
+    scales: [&'a [f32]; 2],
+    sums: &'a mut [f32],
+    columns: usize,
+}
+
+impl Tiles<'_> {
+    /// `C` rows by `N` vectors at a time.
+    #[inline(always)]
+    fn run<V: Lanes, const C: usize, const N: usize>(mut self) {
+        for row in (0..self.scales[0].len()).step_by(C) {
+            // SAFETY: the tiles are of lines that there are, this is compiled for the same instruction set, and the machine was asked for the rest.
+            unsafe {
+                if V::has_vnni() {
+                    V::call(Tile::<C, N, true> { tiles: &mut self, row });
+                } else {
+                    V::call(Tile::<C, N, false> { tiles: &mut self, row });
+                }
+            }
+        }
+    }
+}
+
+struct Tile<'t, 'a, const C: usize, const N: usize, const VNNI: bool> {
+    tiles: &'t mut Tiles<'a>,
+    row: usize,
+}
+
+impl<const C: usize, const N: usize, const VNNI: bool> Kernel for Tile<'_, '_, C, N, VNNI> {
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Tiles { first, corrections, second, lanes, scales: [rows, columns], ref mut sums, columns: stride } =
+            *self.tiles;
+        let row = self.row;
+        // SAFETY: whoever made this promised that there are as many lines; rows behind the last are in their block.
+        unsafe {
+            let mut sum = [[V::splat(0.0); N]; C];
+            unrolled!(c < C, {
+                sum[c] = [V::splat(f32::from_bits(*corrections.get_unchecked(row + c) as u32)); N];
+            });
+            // What is far away has come when the sums are ready.
+            unrolled!(c < C, {
+                for n in 0..N {
+                    V::prefetch(sums.as_ptr().wrapping_add((row + c) * stride + n * V::LANES));
+                }
+            });
+            let mut from = first.cast::<u32>().add(row);
+            let mut at: [*const f32; N] = std::array::from_fn(|n| {
+                let (block, part) = (n * V::LANES / BLOCK, n * V::LANES % BLOCK);
+                second.add(block * TOGETHER).cast::<f32>().add(part)
+            });
+            for _ in 0..lanes {
+                let factor = at.map(|at| V::load(at));
+                unrolled!(c < C, {
+                    let row = V::splat(f32::from_bits(*from.add(c)));
+                    for n in 0..N {
+                        sum[c][n] = sum[c][n].dot_add::<VNNI>(factor[n], row);
+                    }
+                });
+                from = from.wrapping_add(BLOCK);
+                at = at.map(|at| at.wrapping_add(BLOCK));
+            }
+            let whole = rows.len() - row >= C && columns.len() >= N * V::LANES;
+            assert!(!whole || (row + C - 1) * stride + N * V::LANES <= sums.len());
+            unrolled!(c < C, {
+                for n in 0..N {
+                    let to = (row + c) * stride + n * V::LANES;
+                    let products = sum[c][n].i32_to_f32();
+                    if whole {
+                        let scale = V::splat(rows[row + c]).mul(V::load(columns.as_ptr().add(n * V::LANES)));
+                        let to = sums.as_mut_ptr().add(to);
+                        products.mul_add(scale, V::load(to)).store(to);
+                    } else if row + c < rows.len() && n * V::LANES < columns.len() {
+                        let columns = &columns[n * V::LANES..];
+                        let count = columns.len().min(V::LANES);
+                        let scale = V::splat(rows[row + c]).mul(V::load_part(columns.as_ptr(), count));
+                        let to = sums[to..][..count].as_mut_ptr();
+                        products.mul_add(scale, V::load_part(to, count)).store_part(to, count);
+                    }
+                }
+            });
+        }
+    }
+}

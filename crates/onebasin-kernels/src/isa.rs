@@ -1,0 +1,77 @@
+//! Chooses the instruction set at run time and runs a kernel on it.
+
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::Lanes;
+use crate::lanes::{Kernel, Portable};
+#[cfg(target_arch = "x86_64")]
+use crate::x86::{Avx2, Avx512};
+use std::sync::OnceLock;
+
+/// An instruction set that every kernel is compiled for.
+///
+/// The order is from the slowest to the fastest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Isa {
+    /// Whatever the target guarantees: plain loops over arrays of four.
+    #[default]
+    Portable,
+    /// 8 lanes with fused multiply-add (x86-64-v3).
+    Avx2,
+    /// 16 lanes with masks (x86-64-v4).
+    Avx512,
+}
+
+impl Isa {
+    /// All instruction sets this machine can run, the fastest last.
+    pub fn available() -> Vec<Self> {
+        [Self::Portable, Self::Avx2, Self::Avx512].into_iter().filter(|isa| isa.is_available()).collect()
+    }
+
+    /// The fastest instruction set of this machine; found once, so that asking costs nothing.
+    pub fn detect() -> Self {
+        static FASTEST: OnceLock<Isa> = OnceLock::new();
+        *FASTEST.get_or_init(|| *Self::available().last().expect("the portable path is always available"))
+    }
+
+    /// Whether this machine has it.
+    #[cfg(target_arch = "x86_64")]
+    pub fn is_available(self) -> bool {
+        let avx2 =
+            || is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2");
+        match self {
+            Self::Portable => true,
+            Self::Avx2 => avx2(),
+            Self::Avx512 => {
+                avx2()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+        }
+    }
+
+    /// Whether this machine has it.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn is_available(self) -> bool {
+        self == Self::Portable
+    }
+
+    /// Runs `kernel` on this instruction set.
+    ///
+    /// # Panics
+    /// If the machine lacks it; `detect` and `available` never return such a one.
+    #[inline]
+    pub fn run<O>(self, kernel: impl Kernel<O>) -> O {
+        assert!(self.is_available(), "{self:?} does not exist on this machine");
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the features that the function is compiled for are there.
+            Self::Avx512 => unsafe { Avx512::call(kernel) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx2 => unsafe { Avx2::call(kernel) },
+            _ => kernel.run::<Portable>(),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Alignments of posteriors.
+
+use super::StageReport;
+use crate::draw;
+use crate::table::Table;
+use onebasin::experiment::stages::align::{
+    AlignResult, Aligned, Objective, Outcome, Pair, Permutation, RelabelledGroup, RelabelledSamples, Together,
+};
+
+/// A value of a pair as text.
+type Value = fn(&Pair) -> String;
+/// A name, three numbers, and the title and the cell of each group of units.
+type Row = (String, [String; 3], Vec<(String, String)>);
+
+/// The permutations of each posterior, then the totals, with a blank line between them.
+pub fn text(result: &AlignResult) -> String {
+    let tables: Vec<Table> = match &result.outcome {
+        Outcome::Pairs { members, .. } => members.iter().map(permutations).chain([pair_totals(members)]).collect(),
+        _ => result.tables().into_iter().map(|(_, table)| table).collect(),
+    };
+    tables.iter().map(Table::text).collect::<Vec<_>>().join("\n")
+}
+
+/// How much of the gain that no permutations can exceed an alignment reaches.
+pub(crate) fn share_of_gain(objective: &Objective) -> f64 {
+    let Objective { value, bound } = objective;
+    (value.after - value.before) / (bound - value.before)
+}
+
+impl StageReport for AlignResult {
+    const TITLE: &'static str = "Alignment";
+
+    /// Members and totals; none of pairs, which another section compares with all pairs of the experiment.
+    fn tables(&self) -> Vec<(String, Table)> {
+        let (members, together) = match &self.outcome {
+            Outcome::Pairs { .. } => return Vec::new(),
+            Outcome::Together { together, members, .. } => (posteriors(members), together),
+            Outcome::Relabelled { together, members, .. } => (samples(members), together),
+        };
+        vec![("Permutations of each posterior".to_owned(), members), ("Totals".to_owned(), totals(together))]
+    }
+}
+
+/// One line for each permutation.
+fn permutations(pair: &Pair) -> Table {
+    let title = format!("permutation of {}", pair.aligned.name);
+    let rows = pair.aligned.permutations.iter().zip(&pair.groups).map(|(permutation, part)| {
+        let Permutation { name, size, transpositions, fixed_points } = permutation;
+        let counts = [size, transpositions, fixed_points].map(ToString::to_string);
+        let objectives = [part.objective.before, part.objective.after].map(number);
+        draw::row(name, counts.into_iter().chain(objectives))
+    });
+    draw::table(&[&title], ["units", "NoT", "fixed", "objective before", "after"]).with(rows)
+}
+
+/// One column for each pair.
+fn pair_totals(pairs: &[Pair]) -> Table {
+    let rows: [(&str, Value); 9] = [
+        ("objective before", |pair| number(pair.objective.value.before)),
+        ("objective after", |pair| number(pair.objective.value.after)),
+        ("upper bound", |pair| number(pair.objective.bound)),
+        ("share of possible gain", |pair| format!("{:.4}", share_of_gain(&pair.objective))),
+        ("W2 distance before", |pair| number(pair.aligned.w2.before)),
+        ("W2 distance after", |pair| number(pair.aligned.w2.after)),
+        ("assignment problems", |pair| pair.assignments.to_string()),
+        ("seconds", |pair| format!("{:.2}", pair.seconds)),
+        ("change of the function", |pair| format!("{:.1e}", pair.aligned.change_of_function)),
+    ];
+    let titles = pairs.iter().map(|pair| pair.aligned.name.as_str());
+    draw::table(&["total"], titles).with(rows.map(|(name, of)| draw::row(name, pairs.iter().map(of))))
+}
+
+/// One line for each posterior; its distances are those from the first.
+fn posteriors(members: &[Aligned]) -> Table {
+    let row = |Aligned { name, w2, change_of_function, permutations, .. }: &Aligned| {
+        let numbers = [number(w2.before), number(w2.after), format!("{change_of_function:.1e}")];
+        let groups = permutations.iter().map(|group| (format!("NoT {}", group.name), group.transpositions.to_string()));
+        (name.clone(), numbers, groups.collect())
+    };
+    by_group(["W2 before", "after", "change of the function"], &members.iter().map(row).collect::<Vec<_>>())
+}
+
+/// One line for each file of samples.
+fn samples(members: &[RelabelledSamples]) -> Table {
+    let row = |RelabelledSamples { name, samples, changed, change_of_function, permutations, .. }: &_| {
+        let numbers = [samples.to_string(), changed.to_string(), format!("{change_of_function:.1e}")];
+        let mean = |group: &RelabelledGroup| format!("{:.1}", group.mean_transpositions);
+        let groups = permutations.iter().map(|group| (format!("mean NoT {}", group.name), mean(group)));
+        (name.clone(), numbers, groups.collect())
+    };
+    by_group(["samples", "relabelled", "change of the function"], &members.iter().map(row).collect::<Vec<_>>())
+}
+
+/// A table of names, of numbers, and of a column for each group of units.
+fn by_group(numbers: [&str; 3], rows: &[Row]) -> Table {
+    let groups = rows.first().map_or(&[][..], |(.., groups)| groups).iter().map(|(title, _)| title.as_str());
+    draw::table(&["posterior"], numbers.into_iter().chain(groups)).with(rows.iter().map(|(name, numbers, groups)| {
+        draw::row(name, numbers.iter().chain(groups.iter().map(|(_, cell)| cell)).cloned())
+    }))
+}
+
+fn totals(together: &Together) -> Table {
+    let Together { method, history, assignments, seconds } = together;
+    let end = |value: Option<&f64>| draw::or_dash(value, |value| number(*value));
+    let rows = [
+        ["objective before", &end(history.first())],
+        ["objective after", &end(history.last())],
+        ["rounds", &history.len().saturating_sub(1).to_string()],
+        ["assignment problems", &assignments.to_string()],
+    ];
+    let timed = (*seconds > 0.0).then(|| format!("{seconds:.2}"));
+    draw::table(&["total"], [method.as_str()]).with(rows).with(timed.iter().map(|seconds| ["seconds", seconds]))
+}
+
+/// Six significant digits, whatever the size.
+fn number(value: f64) -> String {
+    let digits = if value == 0.0 || !value.is_finite() { 0 } else { value.abs().log10().floor() as i32 };
+    if (-4..9).contains(&digits) { format!("{value:.*}", (5 - digits).max(0) as usize) } else { format!("{value:.5e}") }
+}

@@ -1,0 +1,40 @@
+//! The result of a training.
+
+use super::StageReport;
+use crate::draw;
+use crate::table::Table;
+use onebasin::experiment::stages::train::TrainResult;
+
+/// One line for each measure.
+pub fn table(result: &TrainResult) -> Table {
+    let mut table = draw::table(&["measure"], ["value"]);
+    let mut row = |name: &str, value: String| table.push([name, &value]);
+    row("steps", result.steps.to_string());
+    row("epochs", format!("{:.2}", result.epochs));
+    for (name, value) in &result.training {
+        row(name, draw::or_dash(*value, |value| format!("{value:.6}")));
+    }
+    row("test examples", result.test.examples.to_string());
+    row("posterior samples averaged", result.test.samples.to_string());
+    row("test accuracy", format!("{:.2} %", 100.0 * (1.0 - result.test.error)));
+    row("test nll", format!("{:.5}", result.test.nll));
+    if let Some(chains) = &result.chains {
+        row("samples per chain", chains.samples.to_string());
+        row("largest R-hat of test probabilities", format!("{:.4}", chains.max_rhat));
+        row("median R-hat", format!("{:.4}", chains.median_rhat));
+        row("smallest effective sample size", format!("{:.1}", chains.min_ess));
+        row("median effective sample size", format!("{:.1}", chains.median_ess));
+        if chains.undefined > 0 {
+            row("probabilities that never change, left out", chains.undefined.to_string());
+        }
+    }
+    table
+}
+
+impl StageReport for TrainResult {
+    const TITLE: &'static str = "Training";
+
+    fn tables(&self) -> Vec<(String, Table)> {
+        vec![("Result of the training".to_owned(), table(self))]
+    }
+}

@@ -1,0 +1,103 @@
+//! Pages show what was measured, and how to measure it.
+
+use crate::{Folder, PAIR};
+use onebasin::experiment::stages::barrier::BarrierResult;
+use onebasin::measure::Estimate;
+use onebasin_report::Report;
+
+fn barriers(result: &serde_json::Value) -> BarrierResult {
+    serde_json::from_value(result.clone()).unwrap()
+}
+
+#[test]
+fn a_page_shows_what_was_measured() {
+    let folder = Folder::new();
+    let measures = folder.run("out", "small/pair.toml", PAIR, &[]);
+    let report = Report::read(&[folder.path("out")]).unwrap();
+    assert_eq!(report.measures().collect::<Vec<_>>(), [&measures]);
+    assert_eq!(report.write(&folder.path("v1.0")).unwrap(), folder.path("v1.0/index.html"));
+    let [page, markdown] = ["v1.0/index.html", "v1.0/report.md"].map(|file| folder.text(file));
+    let printed = report.summary();
+    assert!(page.contains("<title>Pair</title>") && markdown.starts_with("# Pair\n"));
+    let found = barriers(&measures.cells[0].stages["barrier/0-1"]);
+    for row in &found.curves {
+        let barrier = format!("{:.5}", row.measured.loss.barrier.value);
+        for text in [&page, &markdown, &printed] {
+            assert!(text.contains(&barrier), "{barrier} of {} is missing in {text}", row.curve);
+        }
+    }
+    // Nothing is fetched from anywhere.
+    for word in ["http://", "https://", "src=\"/", "@import"] {
+        assert!(!page.replace("http://www.w3.org/", "").contains(word), "{word}");
+    }
+    for id in ["barrier-0-1-loss", "barrier-0-1-error", "plane-0-1-loss-test", "plane-0-1-posterior-train"] {
+        for ending in ["svg", "png", "csv"] {
+            assert!(folder.path(&format!("v1.0/figures/{id}.{ending}")).exists(), "{id}.{ending}");
+        }
+        assert!(markdown.contains(&format!("(figures/{id}.svg)")), "{id}");
+    }
+    let table = folder.text("v1.0/figures/barrier-0-1-table.csv");
+    assert_eq!(table.lines().count(), 1 + found.curves.len());
+    let posteriors = folder.text("v1.0/figures/posteriors.csv");
+    assert!(posteriors.contains(&format!("{:.4}", measures.cells[0].posteriors[1].result.test.nll)), "{posteriors}");
+}
+
+#[test]
+fn headlines_are_of_the_first_the_first_aligned_and_the_lowest_curve() {
+    let folder = Folder::new();
+    let measures = folder.run("out", "pair.toml", PAIR, &[]);
+    Report::read(&[folder.path("out")]).unwrap().write(&folder.path("page.md")).unwrap();
+    let text = folder.text("page.md");
+    let found = barriers(&measures.cells[0].stages["barrier/0-1"]);
+    // Calibrated curves of posteriors without an alignment are not aligned either.
+    for curve in ["no alignment", "w2"] {
+        let row = found.curves.iter().rfind(|row| row.curve == curve).unwrap();
+        let headline = format!("Loss barrier, {curve} ");
+        let line = text.lines().find(|line| line.contains(&headline)).unwrap_or_else(|| panic!("{headline}: {text}"));
+        assert!(line.contains(&format!(" {:.4} ± ", row.measured.loss.barrier.value)), "{line}");
+    }
+}
+
+#[test]
+fn several_experiments_are_on_one_page_with_the_commands_that_were_run() {
+    let folder = Folder::new();
+    folder.run("first", "my experiments/pair.toml", PAIR, &[]);
+    folder.run("second", "other/pair.toml", PAIR, &["title=Other", "seeds=[5,6]"]);
+    let report = Report::read(&["first", "second"].map(|name| folder.path(name))).unwrap();
+    assert_eq!(report.write(&folder.path("docs/results.md")).unwrap(), folder.path("docs/results.md"));
+    let text = folder.text("docs/results.md");
+    assert!(text.contains("## Pair") && text.contains("## Other"), "{text}");
+    assert!(text.contains("\nonebasin run 'my experiments/pair.toml'\n"), "{text}");
+    assert!(text.contains("\nonebasin run other/pair.toml --set 'title=Other' --set 'seeds=[5,6]'\n"), "{text}");
+    assert!(text.contains("(results/pair-barrier-0-1-loss.svg)"), "{text}");
+    assert!(folder.path("docs/results/pair-2-barrier-5-6-loss.svg").exists());
+}
+
+#[test]
+fn a_sweep_shows_means_over_pairs() {
+    let folder = Folder::new();
+    let sweep = ["seeds=[0,1,2,3]", "sweep.train.prior.variance=[0.1,1.0]", "plane.points=2"];
+    let measures = folder.run("out", "pair.toml", PAIR, &sweep);
+    let report = Report::read(&[folder.path("out")]).unwrap();
+    report.write(&folder.path("page")).unwrap();
+    let table = folder.text("page/figures/cells.csv");
+    assert!(table.starts_with("prior variance,curve,examples,pairs,loss barrier,"), "{table}");
+    for cell in &measures.cells {
+        let pairs = ["barrier/0-1", "barrier/2-3"].map(|name| barriers(&cell.stages[name]));
+        let values = pairs.each_ref().map(|pair| pair.curves[0].measured.loss.barrier.value);
+        let Estimate { value, standard_error } = Estimate::mean_of(&values);
+        let split = pairs[0].curves[0].split;
+        let variance = &cell.settings["train.prior.variance"];
+        let line = format!("{variance},no alignment,{split},2,{value:.4} ± {:.4},", standard_error.unwrap());
+        assert!(table.contains(&line), "{line}\n{table}");
+    }
+    for id in ["sweep-loss", "sweep-error", "alignment-seconds"] {
+        assert!(folder.path(&format!("page/figures/{id}.svg")).exists(), "{id}");
+    }
+    assert!(
+        folder.text("page/report.md").contains("The plane through three posteriors, seeds 0 and 1, prior variance 1")
+    );
+    // Two criteria by the solver of [align], and the alignment of [barrier] and [plane]; for each pair in each cell.
+    let alignments = folder.text("page/figures/alignments-table.csv");
+    assert_eq!(alignments.lines().count(), 1 + 3 * 2 * 2, "{alignments}");
+}

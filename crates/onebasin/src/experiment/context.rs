@@ -1,0 +1,85 @@
+//! What a stage asks of the program that runs it: threads, data, a clock, and somebody to tell.
+
+use crate::error::Result;
+use crate::progress::{Monitor, Progress};
+use crate::threads::ThreadPool;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// The program that runs stages.
+///
+/// The library never reads a clock and never prints: it asks its host.
+pub trait Host: Sync {
+    /// Hears how far a task is; may ask it to stop.
+    fn progress(&self, progress: Progress<'_>) -> ControlFlow<()>;
+
+    /// Hears one line that is meant for a person.
+    fn message(&self, text: &str);
+
+    /// Seconds on a clock that never goes back.
+    fn seconds(&self) -> f64;
+
+    /// Seconds since 1970.
+    fn unix_time(&self) -> f64;
+
+    /// The host of one of several stages that run at the same time.
+    fn part(&self, name: &str) -> Box<dyn Host + '_>;
+}
+
+/// What every stage of a run has in common.
+#[derive(Clone)]
+pub struct Context<'a> {
+    /// Threads to compute on; their number changes no result.
+    pub pool: ThreadPool,
+    /// Folder of the data sets.
+    pub data: &'a Path,
+    /// Hears of progress, and tells the time.
+    pub host: &'a dyn Host,
+}
+
+impl Context<'_> {
+    /// Runs work that reports to the host, under the name of a task.
+    pub fn monitored<T>(&self, task: &str, work: impl FnOnce(&mut Monitor<'_>) -> Result<T>) -> Result<T> {
+        let mut callback = |progress: Progress<'_>| self.host.progress(progress);
+        work(&mut Monitor::new(task, &mut callback))
+    }
+
+    /// The same, and returns how many seconds it took beside what it returned.
+    pub fn measured<T>(&self, task: &str, work: impl FnOnce(&mut Monitor<'_>) -> Result<T>) -> Result<(T, f64)> {
+        self.timed(|| self.monitored(task, work))
+    }
+
+    /// Runs work and returns how many seconds it took beside what it returned.
+    pub fn timed<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
+        let start = self.host.seconds();
+        let value = work()?;
+        Ok((value, self.host.seconds() - start))
+    }
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("pool", &self.pool).field("data", &self.data).finish_non_exhaustive()
+    }
+}
+
+/// A host that tells nobody, never stops, and whose clocks stand still.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Host for Silent {
+    fn progress(&self, _: Progress<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+    fn message(&self, _: &str) {}
+    fn seconds(&self) -> f64 {
+        0.0
+    }
+    fn unix_time(&self) -> f64 {
+        0.0
+    }
+    fn part(&self, _: &str) -> Box<dyn Host + '_> {
+        Box::new(Self)
+    }
+}

@@ -1,0 +1,57 @@
+//! Files of results: written whole or not at all, removed, and locked against other processes.
+
+use crate::error::{Error, Result};
+use crate::store::write_whole;
+use serde::Serialize;
+use std::fs;
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Writes a text file, whole or not at all.
+pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    write_whole(path, |file| file.write_all(text.as_bytes()).map_err(|error| Error::file(path, error)))
+}
+
+/// Writes indented JSON, whole or not at all.
+pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    write_text(path, &json(value))
+}
+
+/// A result as indented JSON with a line break at its end.
+pub fn json(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("a result is plain data") + "\n"
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::file(path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a folder if it is not there, and holds it for this process as long as the file that is returned lives; `refusal`
+/// says what another process does there.
+pub(super) fn lock(folder: &Path, refusal: &str) -> Result<File> {
+    let path = folder.join("lock");
+    fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+    let file = File::create(&path).map_err(|error| Error::file(&path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Folder { path: folder.to_owned(), reason: refusal.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(Error::file(&path, error)),
+    }
+}
+
+/// The files in a folder, by name; none, if there is no such folder.
+pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let fault = |error| Error::file(folder, error);
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(fault)?,
+    };
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>().map_err(fault)?;
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,184 @@
+//! All that an experiment measured, in one file that is the same whenever and wherever it is run; and apart from it, how
+//! long that took.
+
+use super::inputs::POSTERIOR;
+use super::read::{Cell, Experiment, POSTERIORS};
+use super::stages::train::TrainResult;
+use crate::arch::Arch;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// The file of all measures.
+pub const MEASURES: &str = "measures.json";
+/// The file of all times.
+pub const TIMES: &str = "times.json";
+
+/// All measures of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measures {
+    /// Version of onebasin.
+    pub version: String,
+    /// File of the experiment.
+    #[serde(default)]
+    pub file: String,
+    /// Name of that file, without its ending.
+    pub name: String,
+    /// Settings that were overridden.
+    pub overrides: Vec<String>,
+    /// Title of the report.
+    pub title: String,
+    /// What is asked, and what the answer means.
+    pub about: String,
+    /// The experiment with its overrides.
+    pub experiment: Value,
+    /// SHA-256 of the files of data sets.
+    pub data: BTreeMap<String, String>,
+    /// What was measured in each cell.
+    pub cells: Vec<Measured>,
+}
+
+/// What was measured in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Name of the cell's folder.
+    pub id: String,
+    /// Settings that are swept, by their whole names, and their values here.
+    pub settings: BTreeMap<String, Value>,
+    /// Posteriors that were trained.
+    pub posteriors: Vec<Trained>,
+    /// Results of the stages by their folders, such as `barrier/0-1`.
+    pub stages: BTreeMap<String, Value>,
+}
+
+/// A posterior that was trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trained {
+    /// Name of its folder.
+    pub id: String,
+    /// Seed of its training.
+    pub seed: u64,
+    /// Number of its parameters.
+    pub parameters: usize,
+    /// Result of its training.
+    pub result: TrainResult,
+}
+
+/// What is not the same each time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// What the seconds depend on.
+    pub machine: String,
+    /// Seconds of each stage, and of what it says took time, by its place in the measures.
+    pub seconds: BTreeMap<String, f64>,
+}
+
+impl Measures {
+    /// Reads the results of all tasks, which are done.
+    pub(super) fn collect(
+        experiment: &Experiment,
+        folder: &Path,
+        data: BTreeMap<String, String>,
+        times: &mut Times,
+    ) -> Result<Self> {
+        let cells = experiment.cells.iter().map(|cell| Measured::collect(cell, folder, times));
+        Ok(Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            file: experiment.file.clone(),
+            name: experiment.name.clone(),
+            overrides: experiment.overrides.clone(),
+            title: experiment.title.clone(),
+            about: experiment.about.clone(),
+            experiment: serde_json::to_value(&experiment.table).expect("a table is plain data"),
+            data,
+            cells: cells.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Reads what a finished experiment left in its folder, with the times, if they are there.
+    pub fn read(folder: &Path) -> Result<(Self, Times)> {
+        let file = folder.join(MEASURES);
+        let text = fs::read_to_string(&file).map_err(|_| Error::Folder {
+            path: folder.to_owned(),
+            reason: format!("it has no {MEASURES}, so it is not the folder of a finished experiment"),
+        })?;
+        let measures = serde_json::from_str(&text).map_err(|error| Error::damaged(&file, &error))?;
+        let times = fs::read_to_string(folder.join(TIMES)).ok();
+        let times = times.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        Ok((measures, times))
+    }
+}
+
+impl Measured {
+    fn collect(cell: &Cell, folder: &Path, times: &mut Times) -> Result<Self> {
+        let (mut posteriors, mut stages) = (Vec::new(), BTreeMap::new());
+        for task in cell.tasks(folder)? {
+            let trained = cell.posteriors.get(posteriors.len()).filter(|_| task.name.starts_with(POSTERIORS));
+            let place = if trained.is_some() { task.name.clone() } else { format!("cells/{}/{}", cell.id, task.name) };
+            if let Some(record) = task.record() {
+                times.seconds.insert(place.clone(), record.seconds);
+            }
+            let mut result = task.result()?;
+            let Some(posterior) = trained else {
+                normalise(&mut result, &place, times);
+                stages.insert(task.name.clone(), result);
+                continue;
+            };
+            posteriors.push(Trained {
+                id: posterior.id.clone(),
+                seed: posterior.config.seed,
+                parameters: Arch::new(posterior.config.arch.clone())?.layout().len(),
+                result: serde_json::from_value(result).map_err(|error| Error::damaged(&task.folder, &error))?,
+            });
+        }
+        let settings = cell
+            .settings
+            .iter()
+            .map(|(key, value)| (key.clone(), serde_json::to_value(value).expect("a setting is plain data")));
+        Ok(Self { id: cell.id.clone(), settings: settings.collect(), posteriors, stages })
+    }
+}
+
+/// Moves seconds to the times, and makes paths of posteriors relative to the folder of the experiment.
+fn normalise(value: &mut Value, place: &str, times: &mut Times) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(seconds) = fields.remove("seconds").and_then(|seconds| seconds.as_f64()) {
+                times.seconds.insert(format!("{place}/seconds"), seconds);
+            }
+            for (key, value) in fields {
+                normalise(value, &format!("{place}/{key}"), times);
+            }
+        }
+        Value::Array(values) => {
+            for (index, value) in values.iter_mut().enumerate() {
+                normalise(value, &format!("{place}/{index}"), times);
+            }
+        }
+        Value::String(text) => {
+            // The last one: the experiment may itself lie in a folder of such a name.
+            if let Some(inside) = text.rfind(&format!("{POSTERIORS}/")).filter(|_| text.ends_with(POSTERIOR)) {
+                *text = text.split_off(inside);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_named_like_posteriors_changes_no_measure() {
+        let mut times = Times::default();
+        for folder in ["runs/x", "my-posteriors/x", "posteriors/posteriors/x"] {
+            let mut value = Value::String(format!("{folder}/posteriors/0a1b/{POSTERIOR}"));
+            normalise(&mut value, "", &mut times);
+            assert_eq!(value, Value::String(format!("posteriors/0a1b/{POSTERIOR}")), "{folder}");
+        }
+    }
+}

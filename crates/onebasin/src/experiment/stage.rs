@@ -1,0 +1,361 @@
+//! A stage of an experiment: settings and input files in, a result out; and the plan of which stages a cell consists of.
+
+use super::context::Context;
+use super::folder::{files, json, remove, write_json, write_text};
+use super::hash;
+use crate::error::{Error, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::any::Any;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// What happens to a result that is in the folder already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is an error.
+    Refuse,
+    /// It is removed.
+    Replace,
+    /// It is continued by a stage that can, and removed by others.
+    Continue,
+}
+
+/// One kind of work: a training, an alignment, a measurement.
+///
+/// A stage is a value that holds its settings and names its input files. A command of the command line runs one stage;
+/// an experiment runs many and skips those whose results are up to date. It serialises as everything besides the input
+/// files that decides the result.
+pub trait Stage: Debug + Send + Serialize + Sized + Sync {
+    /// Name of its table in an experiment, of its folder and of its command.
+    const NAME: &'static str;
+
+    /// Number that is raised whenever the results of equal settings and inputs change, so that no earlier result is
+    /// taken for a current one.
+    const REVISION: u32;
+
+    /// Name of the file that holds the result.
+    const RESULT: &'static str = "measures.json";
+
+    /// Files that it writes beside the result.
+    const FILES: &'static [&'static str] = &[];
+
+    /// The folders that it makes in its folder, and how the names of their files end.
+    const FOLDERS: &'static [(&'static str, &'static [&'static str])] = &[];
+
+    /// What it finds; its JSON is the file of the result.
+    type Result: Serialize + DeserializeOwned;
+
+    /// Files whose contents decide the result.
+    fn inputs(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Computes the result; a stage with files of its own writes them into `folder`, after [`Folder::clear`].
+    fn run(&self, context: &Context<'_>, folder: Option<&Folder>) -> Result<Self::Result>;
+
+    /// Tables of the result as comma-separated values, by the names of their files.
+    fn tables(_result: &Self::Result) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Refuses a result that no other stage may build on; an experiment ends with this error.
+    fn verify(_result: &Self::Result) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether a file beside the result is one of the stage's.
+    fn owns(file: &str) -> bool {
+        Self::FILES.contains(&file)
+    }
+
+    /// Runs in a folder, and writes the result there.
+    fn run_in(&self, path: &Path, existing: Existing, context: &Context<'_>) -> Result<Self::Result> {
+        let folder = Folder::check::<Self>(path, existing != Existing::Refuse)?;
+        let result = self.run(context, Some(&folder))?;
+        if !folder.cleared.get() {
+            folder.clear()?;
+        }
+        for (file, text) in Self::tables(&result) {
+            folder.write(file, &text)?;
+        }
+        write_json(&folder.join(Self::RESULT), &result)?;
+        Ok(result)
+    }
+}
+
+/// A folder that may be written.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// What the same stage left earlier, the result first.
+    earlier: Vec<PathBuf>,
+    /// The folders inside that the stage writes to.
+    inner: Vec<PathBuf>,
+    cleared: Cell<bool>,
+}
+
+impl Folder {
+    /// Checks that a folder is empty or, if it may be replaced, that it holds nothing but an earlier result of the same
+    /// stage. Changes nothing.
+    fn check<S: Stage>(path: &Path, replace: bool) -> Result<Self> {
+        let fault = |file: &Path, reason: String| Error::Folder { path: file.to_owned(), reason };
+        let foreign = |file: &Path| {
+            fault(file, format!("`{}` did not write it, so nothing in {} is replaced", S::NAME, path.display()))
+        };
+        let mut earlier = Vec::new();
+        for file in files(path)? {
+            if !replace {
+                return Err(fault(path, "the folder is not empty".to_owned()));
+            }
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            // A kill during a write leaves a temporary file.
+            let whole = name.strip_suffix(".tmp").unwrap_or(&name);
+            match S::FOLDERS.iter().find(|(folder, _)| *folder == name) {
+                Some((_, endings)) => {
+                    for inner in files(&file)? {
+                        let name = inner.to_string_lossy();
+                        let whole = name.strip_suffix(".tmp").unwrap_or(&name);
+                        if !endings.iter().any(|ending| whole.ends_with(ending)) {
+                            return Err(foreign(&inner));
+                        }
+                        earlier.push(inner);
+                    }
+                }
+                None if name == S::RESULT => earlier.insert(0, file),
+                None if whole == S::RESULT || S::owns(whole) => earlier.push(file),
+                None => return Err(foreign(&file)),
+            }
+        }
+        let inner = S::FOLDERS.iter().map(|(folder, _)| path.join(folder)).collect();
+        Ok(Self { path: path.to_owned(), earlier, inner, cleared: Cell::new(false) })
+    }
+
+    /// Removes an earlier result and makes the folders that are missing.
+    pub fn clear(&self) -> Result<()> {
+        for file in &self.earlier {
+            remove(file)?;
+        }
+        let make = |folder: &Path| fs::create_dir_all(folder).map_err(|error| Error::file(folder, error));
+        self.cleared.set(true);
+        make(&self.path)?;
+        self.inner.iter().try_for_each(|folder| make(folder))
+    }
+
+    /// Where a file of the folder is.
+    pub fn join(&self, file: impl AsRef<Path>) -> PathBuf {
+        self.path.join(file)
+    }
+
+    /// Writes a text file, whole or not at all.
+    pub fn write(&self, file: impl AsRef<Path>, text: &str) -> Result<()> {
+        write_text(&self.join(file), text)
+    }
+}
+
+/// A [`Stage`] whose types are forgotten, so that an experiment can hold all kinds.
+trait AnyStage: Debug + Send + Sync {
+    fn result_file(&self) -> &'static str;
+    fn inputs(&self) -> Vec<PathBuf>;
+    /// What decides the result besides the contents of the input files.
+    fn identity(&self) -> Value;
+    fn run_in(&self, path: &Path, existing: Existing, context: &Context<'_>) -> Result<()>;
+}
+
+impl<S: Stage> AnyStage for S {
+    fn result_file(&self) -> &'static str {
+        S::RESULT
+    }
+    fn inputs(&self) -> Vec<PathBuf> {
+        Stage::inputs(self)
+    }
+    fn identity(&self) -> Value {
+        serde_json::json!({ "stage": S::NAME, "revision": S::REVISION, "settings": self })
+    }
+    fn run_in(&self, path: &Path, existing: Existing, context: &Context<'_>) -> Result<()> {
+        S::verify(&Stage::run_in(self, path, existing, context)?)
+    }
+}
+
+/// A stage with its place in an experiment.
+#[derive(Debug)]
+pub struct Task {
+    /// Name inside its cell, such as `barrier/0-1`.
+    pub name: String,
+    /// Folder of its result.
+    pub folder: PathBuf,
+    stage: Box<dyn AnyStage>,
+}
+
+/// What is remembered of a finished task, in a file beside its folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Hash of the stage, its revision, its settings and the contents of its input files.
+    inputs: String,
+    /// Hash of the result.
+    result: String,
+    /// Seconds of the attempt that finished it.
+    pub(super) seconds: f64,
+}
+
+/// Hashes of input files, each computed once in a run.
+#[derive(Debug, Default)]
+pub(super) struct Hashes(Mutex<BTreeMap<PathBuf, String>>);
+
+impl Hashes {
+    fn of(&self, path: &Path) -> Result<String> {
+        let known = || self.0.lock().expect("no thread panics while it holds this");
+        if let Some(hash) = known().get(path) {
+            return Ok(hash.clone());
+        }
+        let hash = hash::sha256_of_file(path)?;
+        known().insert(path.to_owned(), hash.clone());
+        Ok(hash)
+    }
+}
+
+impl Task {
+    /// A stage in a folder.
+    pub fn new(name: String, folder: PathBuf, stage: impl Stage + 'static) -> Self {
+        Self { name, folder, stage: Box::new(stage) }
+    }
+
+    /// The files in its folder that another one reads.
+    pub(super) fn files_for<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = PathBuf> + 'a {
+        other.stage.inputs().into_iter().filter(|input| input.starts_with(&self.folder))
+    }
+
+    /// Runs the stage unless its result is up to date; `whole` says whether all files that others read are there.
+    pub(super) fn run(&self, whole: bool, hashes: &Hashes, context: &Context<'_>) -> Result<()> {
+        let inputs = self.key(hashes)?;
+        let is_current = |result: &str| hash::sha256_of_file(&self.result_file()).is_ok_and(|hash| hash == result);
+        let existing = match self.record() {
+            Some(record) if whole && record.inputs == inputs && is_current(&record.result) => return Ok(()),
+            // It was made of something else, or has been changed since.
+            Some(_) => Existing::Replace,
+            None => Existing::Continue,
+        };
+        // Until the work is done, nothing may look as if it were.
+        let path = self.record_file();
+        remove(&path)?;
+        let ((), seconds) = context.timed(|| self.stage.run_in(&self.folder, existing, context))?;
+        let result = hash::sha256_of_file(&self.result_file())?;
+        write_json(&path, &Record { inputs, result, seconds })
+    }
+
+    /// The result as JSON.
+    pub(super) fn result(&self) -> Result<Value> {
+        let path = self.result_file();
+        let text = fs::read_to_string(&path).map_err(|error| Error::file(&path, error))?;
+        serde_json::from_str(&text).map_err(|error| Error::damaged(&path, &error))
+    }
+
+    /// What is remembered of it, if it is finished.
+    pub(super) fn record(&self) -> Option<Record> {
+        serde_json::from_str(&fs::read_to_string(self.record_file()).ok()?).ok()
+    }
+
+    fn key(&self, hashes: &Hashes) -> Result<String> {
+        let files = self.stage.inputs().iter().map(|file| hashes.of(file)).collect::<Result<Vec<_>>>()?;
+        Ok(hash::sha256(json(&(self.stage.identity(), files)).as_bytes()))
+    }
+
+    fn result_file(&self) -> PathBuf {
+        self.folder.join(self.stage.result_file())
+    }
+
+    fn record_file(&self) -> PathBuf {
+        let mut path = self.folder.clone().into_os_string();
+        path.push(".stage.json");
+        path.into()
+    }
+}
+
+/// A table of an experiment: the settings of one kind of stage.
+pub trait Section: Any + Debug {
+    /// Refuses values that are not allowed; errors name the key inside the table.
+    fn check(&self) -> Result<()>;
+
+    /// Adds the tasks that the table asks for in a cell.
+    fn plan(&self, plan: &mut Plan<'_>) -> Result<()>;
+
+    /// Names of data sets that it reads besides those of the posteriors.
+    fn datasets(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The tasks of a cell, as its tables add them.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    /// Folder of the cell.
+    pub(super) folder: PathBuf,
+    pub(super) posteriors: Vec<Trained>,
+    /// All tables of the cell.
+    pub(super) sections: Vec<&'a dyn Section>,
+    pub(super) tasks: Vec<Task>,
+}
+
+/// A posterior of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trained {
+    /// Seed of its training.
+    pub seed: u64,
+    /// Its name, which is that of its folder.
+    pub id: String,
+    /// Its file.
+    pub file: PathBuf,
+}
+
+/// Two posteriors that are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrainedPair {
+    /// Both seeds, such as `0-1`.
+    pub name: String,
+    /// The name of the second posterior.
+    pub moved: String,
+    /// The files of both.
+    pub files: [PathBuf; 2],
+}
+
+impl<'a> Plan<'a> {
+    /// Files of all posteriors of the cell; `table` needs at least one.
+    pub fn posteriors(&self, table: &str) -> Result<Vec<PathBuf>> {
+        if self.posteriors.is_empty() {
+            return Err(Error::MissingPosteriors { table: table.to_owned(), needed: 1 });
+        }
+        Ok(self.posteriors.iter().map(|posterior| posterior.file.clone()).collect())
+    }
+
+    /// The posteriors that are compared: the first two, the next two and so on; `table` needs at least one pair.
+    pub fn pairs(&self, table: &str) -> Result<Vec<TrainedPair>> {
+        if self.posteriors.len() < 2 {
+            return Err(Error::MissingPosteriors { table: table.to_owned(), needed: 2 });
+        }
+        let pairs = self.posteriors.chunks_exact(2).map(|pair| TrainedPair {
+            name: format!("{}-{}", pair[0].seed, pair[1].seed),
+            moved: pair[1].id.clone(),
+            files: [pair[0].file.clone(), pair[1].file.clone()],
+        });
+        Ok(pairs.collect())
+    }
+
+    /// A table of the cell, if it is there.
+    pub fn section<S: Section>(&self) -> Option<&'a S> {
+        self.sections.iter().find_map(|section| (*section as &dyn Any).downcast_ref())
+    }
+
+    /// Adds a stage, unless there is one of this name, and returns its folder, which is named like it.
+    pub fn add(&mut self, name: &str, stage: impl Stage + 'static) -> PathBuf {
+        let folder = self.folder.join(name);
+        if self.tasks.iter().all(|task| task.name != name) {
+            self.tasks.push(Task::new(name.to_owned(), folder.clone(), stage));
+        }
+        folder
+    }
+}

@@ -1,0 +1,248 @@
+//! Alignment: permutes the units of posteriors, or of samples, so that similar units have the same position.
+
+mod members;
+mod result;
+mod samples;
+
+pub use result::{
+    AlignResult, Aligned, Attempt, BeforeAndAfter, Objective, Outcome, Pair, Part, Permutation, Reference,
+    RelabelledGroup, RelabelledSamples, Together,
+};
+
+use crate::align;
+use crate::align::{Criterion, Solver, Start};
+use crate::arch::Arch;
+use crate::error::{Error, Result};
+use crate::experiment::inputs::{Source, some_once};
+use crate::experiment::stage::TrainedPair;
+use crate::experiment::{Context, Folder, Plan, Section, Stage, inputs};
+use crate::net::Net;
+use crate::params::Params;
+use crate::rng::Stream;
+use crate::store::Provenance;
+use crate::symmetry::{Permutations, Spec, relative_change};
+use crate::threads::ThreadPool;
+use serde::Serialize;
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folder of the posteriors that were permuted.
+const ALIGNED: &str = "aligned";
+/// Folder of the permutations.
+const PERMUTATIONS: &str = "permutations";
+/// The Gaussian that fits relabelled samples.
+const GAUSSIAN: &str = "gaussian.safetensors";
+/// Number of random inputs on which functions are compared.
+const INPUTS: usize = 64;
+
+named_enum! {
+    /// What posteriors are aligned with.
+    #[derive(Default)]
+    pub enum Target {
+        /// The first posterior.
+        #[default]
+        First = "first",
+        /// The mean of all others, in turn.
+        Mean = "mean",
+        /// A common order of units, found for all posteriors at once.
+        Universe = "universe",
+        /// The Gaussian that fits all samples, sample by sample.
+        Relabel = "relabel",
+    }
+}
+
+settings! {
+    /// Settings of alignments: the table `[align]` of an experiment and the flags of `onebasin align`.
+    pub struct AlignSettings {
+        /// What posteriors are aligned with: the first, the mean of all others in turn, a common order of units, or, for
+        /// samples one by one, the Gaussian that fits them
+        pub to: Target = Target::default() => value "NAME";
+        /// Matching criteria; each gives an alignment of its own with each solver
+        pub criteria: Vec<Criterion> = vec![Criterion::default()] => list "NAMES";
+        /// Solvers of the alignments; `best` runs all and takes the best
+        pub solvers: Vec<Solver> = vec![Solver::default()] => list "NAMES";
+        /// Permutations that `coordinate-descent` starts from
+        pub start: Start = Start::default() => value "NAME";
+        /// Seed of the order of layers in `coordinate-descent`, of random starts and of draws
+        pub seed: u64 = 0 => value "N";
+        /// Balance the scales of relu units before the alignment, also those of the first posterior
+        pub balance: bool = false;
+        /// Mask units whose mean KL divergence from the prior, per parameter in nats, is below this; 0.02 is a good value
+        /// [default: mask none]
+        pub exclude_prior: Option<f64> = None => optional "NATS";
+        /// Number of training examples at most for the criterion `activation`, from the first on
+        pub examples: usize = 5000 => value "N";
+        /// Number of draws of each posterior at most for the criterion `activation`
+        pub draws: usize = 10 => value "N";
+    }
+}
+
+impl AlignSettings {
+    /// The settings of each alignment: one criterion and one solver each.
+    pub fn combinations(&self) -> Vec<Self> {
+        let with = |criterion: Criterion| {
+            let of = move |solver: &Solver| Self { criteria: vec![criterion], solvers: vec![*solver], ..self.clone() };
+            self.solvers.iter().map(of)
+        };
+        self.criteria.iter().copied().flat_map(with).collect()
+    }
+
+    /// The only criterion and the only solver, as the library takes them.
+    fn single(&self) -> Result<align::Settings> {
+        let Self { start, seed, .. } = *self;
+        match (&self.criteria[..], &self.solvers[..]) {
+            ([criterion], [solver]) => Ok(align::Settings { criterion: *criterion, solver: *solver, start, seed }),
+            ([_], solvers) => Err(Error::setting("solvers", json!(solvers), "one solver for each alignment")),
+            (criteria, _) => Err(Error::setting("criteria", json!(criteria), "one criterion for each alignment")),
+        }
+    }
+
+    /// Provenance of a posterior that was aligned with these sources.
+    fn provenance(&self, before: &Provenance, sources: &[Source]) -> Result<Provenance> {
+        let align::Settings { criterion, solver, .. } = self.single()?;
+        let (method, sources) = match self.to {
+            Target::First => (String::new(), &sources[..1]),
+            to => (format!("{to} of "), sources),
+        };
+        Ok(inputs::aligned(before, &method, sources, criterion, solver, self.balance))
+    }
+}
+
+impl Section for AlignSettings {
+    fn check(&self) -> Result<()> {
+        let Self { to, criteria, solvers, exclude_prior, .. } = self;
+        some_once("criteria", criteria, "a list of at least one name")?;
+        some_once("solvers", solvers, "a list of at least one name")?;
+        Error::unless_counted("examples", self.examples)?;
+        Error::unless_counted("draws", self.draws)?;
+        if let Some(nats) = exclude_prior {
+            Error::unless(*nats > 0.0 && nats.is_finite(), "exclude_prior", nats, "a positive number")?;
+            Error::unless(*to == Target::First, "exclude_prior", nats, "left out unless `to` is first")?;
+        }
+        let for_pairs = criteria.iter().find(|criterion| !matches!(criterion, Criterion::Mean | Criterion::W2));
+        if let Some(criterion) = for_pairs.filter(|_| *to != Target::First) {
+            return Err(Error::setting("criteria", criterion, "mean or w2 unless `to` is first"));
+        }
+        if let Some(nats) = exclude_prior.filter(|_| criteria.contains(&Criterion::Activation)) {
+            return Err(Error::setting("exclude_prior", nats, "left out for the criterion activation"));
+        }
+        let allowed = !self.balance || *to != Target::Relabel;
+        Error::unless(allowed, "balance", true, "false if `to` is relabel, which looks at each sample alone")
+    }
+
+    fn plan(&self, plan: &mut Plan<'_>) -> Result<()> {
+        for pair in plan.pairs("align")? {
+            for single in self.combinations() {
+                plan_alignment(plan, &pair, single.criteria[0], single.solvers[0]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Aligns posteriors by one criterion and one solver.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Align {
+    /// How posteriors are aligned; its lists have one entry each.
+    pub settings: AlignSettings,
+    /// Files, or folders of trainings; the first posterior is the one that stays.
+    #[serde(skip)]
+    pub posteriors: Vec<PathBuf>,
+}
+
+impl Stage for Align {
+    const NAME: &'static str = "align";
+    const REVISION: u32 = 1;
+    const RESULT: &'static str = "alignment.json";
+    const FILES: &'static [&'static str] = &[GAUSSIAN];
+    const FOLDERS: &'static [(&'static str, &'static [&'static str])] =
+        &[(ALIGNED, &[".safetensors", ".samples"]), (PERMUTATIONS, &[".json", ".jsonl"])];
+    type Result = AlignResult;
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        inputs::files(&self.posteriors)
+    }
+
+    fn run(&self, context: &Context<'_>, folder: Option<&Folder>) -> Result<AlignResult> {
+        let Self { settings, posteriors } = self;
+        settings.check()?;
+        let method = settings.single()?;
+        let folder = folder.ok_or(Error::NoFolder { stage: Self::NAME })?;
+        if posteriors.len() < 2 && settings.to != Target::Relabel {
+            return Err(Error::Count { need: "an alignment needs at least 2 posteriors", got: posteriors.len() });
+        }
+        let sources = inputs::find(posteriors, Some(&folder.join("")))?;
+        let outcome = match settings.to {
+            Target::Relabel => samples::align(settings, method, &sources, folder, context)?,
+            _ => members::align(settings, method, &sources, folder, context)?,
+        };
+        Ok(AlignResult { version: env!("CARGO_PKG_VERSION").to_owned(), settings: settings.clone(), outcome })
+    }
+
+    fn verify(result: &AlignResult) -> Result<()> {
+        let Some((file, change)) = result.changed() else { return Ok(()) };
+        let reason = format!("logits changed by {change:.1e} of the largest, so it is not the same function");
+        Err(Error::File { path: file.to_owned(), reason })
+    }
+}
+
+/// The file of a posterior that was permuted, inside the folder of the alignment.
+fn aligned_file(name: &str) -> PathBuf {
+    Path::new(ALIGNED).join(format!("{name}.safetensors"))
+}
+
+/// The file of the permutations of a posterior, inside the folder of the alignment.
+pub fn permutations_file(name: &str) -> PathBuf {
+    Path::new(PERMUTATIONS).join(format!("{name}.json"))
+}
+
+/// Adds the alignment of a pair by a criterion and a solver to a plan, unless it is there; returns the file of its
+/// permutations. All other settings are those of the table `[align]`.
+pub(crate) fn plan_alignment(plan: &mut Plan<'_>, pair: &TrainedPair, criterion: Criterion, solver: Solver) -> PathBuf {
+    let table = plan.section::<AlignSettings>().cloned().unwrap_or_default();
+    let settings = AlignSettings { criteria: vec![criterion], solvers: vec![solver], ..table };
+    let name = format!("{}/{criterion}-{solver}/{}", Align::NAME, pair.name);
+    let folder = plan.add(&name, Align { settings, posteriors: pair.files.to_vec() });
+    folder.join(permutations_file(&pair.moved))
+}
+
+/// Reads permutations, or the result of an alignment that names the file of those between two posteriors.
+pub(crate) fn read_permutations(file: &Path, sources: [&Source; 2], spec: &Spec) -> Result<Permutations> {
+    let read = |file: &Path| fs::read_to_string(file).map_err(|error| Error::file(file, error));
+    let text = read(file)?;
+    let Ok(alignment) = serde_json::from_str::<AlignResult>(&text) else {
+        return Permutations::from_json(spec, &text).map_err(|error| error.at(file.display()));
+    };
+    let inside = alignment.permutations_between(sources).map_err(|error| error.at(file.display()))?;
+    let inside = file.with_file_name(inside);
+    Permutations::from_json(spec, &read(&inside)?).map_err(|error| error.at(inside.display()))
+}
+
+/// A network with random inputs on which its function must not change.
+#[derive(Debug)]
+struct FunctionCheck {
+    net: Net,
+    inputs: Vec<f32>,
+}
+
+impl FunctionCheck {
+    fn new(arch: &Arch, seed: u64, pool: &ThreadPool) -> Result<Self> {
+        let mut inputs = vec![0.0; INPUTS * arch.input().len()];
+        Stream::new(seed, "align/images", 0).fill_normal(&mut inputs);
+        Ok(Self { net: Net::new(arch, pool)?, inputs })
+    }
+
+    /// The largest change of a logit, relative to the largest logit.
+    fn change(&mut self, before: &Params, after: &Params) -> Result<f64> {
+        let before = self.logits(before)?;
+        Ok(relative_change(&before, &self.logits(after)?))
+    }
+
+    fn logits(&mut self, params: &Params) -> Result<Vec<f32>> {
+        let mut logits = vec![0.0; INPUTS * self.net.arch().classes()];
+        self.net.logits(params, &self.inputs, &mut logits)?;
+        Ok(logits)
+    }
+}

@@ -1,0 +1,362 @@
+//! The loss and error barriers between two posteriors: along paths, for several alignments.
+
+use crate::align::{Criterion, Solver};
+use crate::arch::Arch;
+use crate::data::{Examples, Split};
+use crate::error::{Error, Result};
+use crate::experiment::inputs::{once, some_once};
+use crate::experiment::stages::align::plan_alignment;
+use crate::experiment::stages::pairs::{Pair, PairInputs, Permuted, Wanted};
+use crate::experiment::{Context, Folder, Plan, Section, Stage, inputs};
+use crate::measure::{Barrier as Rise, BarrierSettings as Sampling, Calibrated, Curve, Curves, Estimate, Point};
+use crate::path::{DataStatistics, Geodesic, Moments, Natural, Path, Rescale, Rescaled, Source};
+use crate::posterior::{Gaussian, Predictor};
+use crate::symmetry::Permutations;
+use crate::threads::ThreadPool;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Number of training examples that tell the activation variance of units, and the best softmax temperature.
+const STATISTICS_EXAMPLES: usize = 1000;
+/// Name of the curve without an alignment.
+pub const UNALIGNED: &str = "no alignment";
+/// All points of all curves.
+const CURVES: &str = "curves.csv";
+/// Number of draws from a posterior at which hidden units are looked at.
+const DRAWS: usize = 16;
+
+named_enum! {
+    /// A path from one posterior to the other.
+    #[derive(Default)]
+    #[non_exhaustive]
+    pub enum PathKind {
+        /// The Wasserstein geodesic: straight in means and standard deviations.
+        #[default]
+        Geodesic = "geodesic",
+        /// Straight in natural parameters: means are weighed by precisions.
+        Natural = "natural",
+        /// The geodesic, with the activation variance of each unit restored from norms of weights.
+        Rescaled = "rescaled",
+        /// The geodesic, with the activation variance of each unit restored from propagated moments.
+        RescaledMoments = "rescaled-moments",
+        /// The geodesic, with the activation variance of each unit restored on training examples.
+        RescaledData = "rescaled-data",
+        /// Straight in natural parameters, with the activation variance restored from norms of weights.
+        NaturalRescaled = "natural-rescaled",
+        /// The geodesic, with the standard deviation of each unit restored on training examples.
+        ScaleOnly = "scale-only",
+        /// The geodesic, with the standard deviation and the mean of each unit restored on training examples (REPAIR).
+        Repair = "repair",
+    }
+}
+
+settings! {
+    /// Settings of a barrier: the table `[barrier]` of an experiment and the flags of `onebasin barrier`.
+    pub struct BarrierSettings {
+        /// Matching criteria that B is aligned with A by; each gives curves of its own
+        pub criteria: Vec<Criterion> = vec![Criterion::default()] => list "NAMES";
+        /// Solver of the alignments; `best` runs all and takes the best
+        pub solver: Solver = Solver::default() => value "NAME";
+        /// Paths from A to the aligned B; each gives a curve
+        pub paths: Vec<PathKind> = vec![PathKind::default()] => list "NAMES";
+        /// Measure each curve also with the softmax temperature that is best on training examples, point by point
+        pub calibrate: bool = false;
+        /// Number of points of each path, ends included; odd, so that the midpoint is one of them
+        pub points: usize = 25 => value "N";
+        /// Number of Monte Carlo samples at each point of a path
+        pub samples: usize = 128 => value "N";
+        /// Number of bootstrap replicates behind the standard errors
+        pub replicates: usize = 200 => value "N";
+        /// Seed of draws, replicates and alignments
+        pub seed: u64 = 0 => value "N";
+        /// Name of the data set to measure on [default: the one that A was trained on]
+        pub dataset: Option<String> = None => optional "NAME";
+        /// Parts of the data set to measure on
+        pub splits: Vec<Split> = vec![Split::Train, Split::Test] => list "NAMES";
+        /// Number of training examples at most, from the first on
+        pub train_examples: usize = 10_000 => value "N";
+        /// Number of test examples at most, from the first on [default: all]
+        pub test_examples: Option<usize> = None => optional "N";
+    }
+}
+
+impl BarrierSettings {
+    fn sampling(&self) -> Sampling {
+        let Self { points, samples, replicates, seed, .. } = *self;
+        Sampling { points, samples, replicates, seed }
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        let Self { dataset, splits, train_examples, test_examples, .. } = self;
+        let (dataset, train_examples, test_examples) = (dataset.as_deref(), *train_examples, *test_examples);
+        Wanted { dataset, splits, train_examples, test_examples }
+    }
+}
+
+impl Section for BarrierSettings {
+    fn check(&self) -> Result<()> {
+        once("criteria", &self.criteria)?;
+        some_once("paths", &self.paths, "at least one path")?;
+        self.wanted().check()?;
+        self.sampling().check()
+    }
+
+    fn plan(&self, plan: &mut Plan<'_>) -> Result<()> {
+        for pair in plan.pairs("barrier")? {
+            let criteria = self.criteria.iter();
+            let alignments = criteria
+                .map(|criterion| (criterion.to_string(), plan_alignment(plan, &pair, *criterion, self.solver)))
+                .collect();
+            let inputs = PairInputs { posteriors: pair.files, alignments };
+            plan.add(&format!("barrier/{}", pair.name), Barrier { settings: self.clone(), inputs });
+        }
+        Ok(())
+    }
+
+    fn datasets(&self) -> Vec<String> {
+        self.dataset.iter().cloned().collect()
+    }
+}
+
+/// Measures barriers.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Barrier {
+    /// What is measured.
+    pub settings: BarrierSettings,
+    /// Between which posteriors.
+    #[serde(skip)]
+    pub inputs: PairInputs,
+}
+
+/// Barriers along all paths.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BarrierResult {
+    /// Version of onebasin.
+    pub version: String,
+    /// Settings of the measurement.
+    pub settings: BarrierSettings,
+    /// Data set, with the subsets of its training examples.
+    pub data: String,
+    /// Files of A and B.
+    pub posteriors: Vec<PathBuf>,
+    /// Alignments of B with A, the first of which is none.
+    pub alignments: Vec<Aligned>,
+    /// Curves of all alignments, paths and parts of the data set.
+    pub curves: Vec<Row>,
+}
+
+/// An alignment of the second posterior with the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Aligned {
+    /// Name of the alignment, which the names of its curves begin with.
+    pub name: String,
+    /// Wasserstein distance W2 between the posteriors.
+    pub w2: f64,
+    /// Number of transpositions of the permutations.
+    pub transpositions: usize,
+}
+
+/// What was measured along one path on one part of the data set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Name of the curve.
+    pub curve: String,
+    /// The path; none for the mixture of both posteriors.
+    pub path: Option<PathKind>,
+    /// Part of the data set.
+    pub split: Split,
+    /// Number of examples.
+    pub examples: usize,
+    /// Number of Monte Carlo samples at each point.
+    pub samples: usize,
+    /// Seconds it took; none for curves that come with another: the mixture, and calibrated ones.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// Softmax temperature at each point of a calibrated curve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperatures: Option<Vec<f64>>,
+    /// Loss and error along the path.
+    #[serde(flatten)]
+    pub measured: Curve,
+}
+
+impl Stage for Barrier {
+    const NAME: &'static str = "barrier";
+    const REVISION: u32 = 1;
+    const FILES: &'static [&'static str] = &[CURVES];
+    type Result = BarrierResult;
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        self.inputs.files()
+    }
+
+    fn run(&self, context: &Context<'_>, _: Option<&Folder>) -> Result<BarrierResult> {
+        let settings = &self.settings;
+        settings.check()?;
+        let pair = self.inputs.open(settings.wanted(), context.data)?;
+        let first = &pair.stored[0];
+        let mut predictor = Predictor::new(&pair.arch, first.provenance.likelihood, &context.pool)?;
+        let aligned = self.alignments(&pair, context)?;
+
+        let mut statistics = None;
+        if settings.calibrate || settings.paths.iter().any(|kind| Paths::needs_examples(*kind)) {
+            let training = inputs::config(&first.provenance)?.data.training(context.data)?;
+            let examples = inputs::first_examples(training, Some(STATISTICS_EXAMPLES), &first.provenance)?;
+            examples.check_fits(&pair.arch)?;
+            statistics = Some(examples);
+        }
+        let paths = Paths::new(&settings.paths, &pair.arch, statistics.as_ref(), settings.seed, &context.pool)?;
+        let calibration = statistics.as_ref().filter(|_| settings.calibrate);
+
+        let (mut curves, mut mixtures, mut number) = (Vec::new(), Vec::new(), 0);
+        let count = (1 + (aligned.len() - 1) * settings.paths.len()) * pair.examples.len();
+        for (index, (Aligned { name, .. }, to)) in aligned.iter().enumerate() {
+            // Units that are not aligned have no activation variance to restore.
+            let kinds = if index == 0 { &[PathKind::Geodesic][..] } else { &settings.paths };
+            for (&kind, (split, examples)) in
+                kinds.iter().flat_map(|kind| pair.examples.iter().map(move |on| (kind, on)))
+            {
+                let name = if kind == PathKind::Geodesic { name.clone() } else { format!("{name}, {kind}") };
+                number += 1;
+                let task = format!("{name} on {split} examples, curve {number} of {count}");
+                let (measured, seconds) = context.measured(&task, |monitor| {
+                    paths.with(kind, &pair.gaussians[0], to, |path| {
+                        Curves::along(path, &mut predictor, examples, calibration, settings.sampling(), monitor)
+                    })
+                })?;
+                let Curves { examples, samples, path, mixture, calibrated } = measured;
+                let row = |curve, path, measured| Row {
+                    curve,
+                    path,
+                    split: *split,
+                    examples,
+                    samples,
+                    seconds: None,
+                    temperatures: None,
+                    measured,
+                };
+                if index == 0 {
+                    mixtures.push(row("mixture".to_owned(), None, mixture));
+                }
+                curves.push(Row { seconds: Some(seconds), ..row(name.clone(), Some(kind), path) });
+                if let Some(Calibrated { temperatures, path }) = calibrated {
+                    let row = row(format!("{name}, calibrated"), Some(kind), path);
+                    curves.push(Row { temperatures: Some(temperatures), ..row });
+                }
+            }
+        }
+        curves.append(&mut mixtures);
+        Ok(BarrierResult {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            settings: settings.clone(),
+            data: pair.data(settings.wanted()),
+            posteriors: pair.files(),
+            alignments: aligned.into_iter().map(|(aligned, _)| aligned).collect(),
+            curves,
+        })
+    }
+
+    /// One line for each point of each curve; empty where there is no standard error.
+    fn tables(result: &BarrierResult) -> Vec<(&'static str, String)> {
+        let mut text = "curve,split,tau,loss,loss_standard_error,error,error_standard_error\n".to_owned();
+        for Row { curve, split, measured, .. } in &result.curves {
+            for Point { tau, loss, error } in &measured.points {
+                let [loss, error] = [loss, error].map(|Estimate { value, standard_error }| {
+                    format!("{value},{}", standard_error.map_or_else(String::new, |error| error.to_string()))
+                });
+                let curve = curve.replace('"', "\"\"");
+                writeln!(text, "\"{curve}\",{split},{tau},{loss},{error}").expect("a string can be written to");
+            }
+        }
+        vec![(CURVES, text)]
+    }
+}
+
+impl Barrier {
+    /// The second posterior as it is, then with its units permuted by the files that are known by other names than those of
+    /// criteria, then by each criterion.
+    fn alignments(&self, pair: &Pair, context: &Context<'_>) -> Result<Vec<(Aligned, Gaussian)>> {
+        let BarrierSettings { criteria, solver, seed, .. } = &self.settings;
+        let aligned = |name: &str, (gaussian, permutations): Permuted| {
+            let (w2, transpositions) = (pair.gaussians[0].distance(&gaussian)?, permutations.transpositions());
+            Ok::<_, Error>((Aligned { name: name.to_owned(), w2, transpositions }, gaussian))
+        };
+        let mut all = vec![aligned(UNALIGNED, pair.permute(Permutations::identity(&pair.spec))?)?];
+        for (name, file) in &self.inputs.alignments {
+            if criteria.iter().all(|criterion| criterion.name() != name) {
+                all.push(aligned(name, pair.read(file)?)?);
+            }
+        }
+        for criterion in criteria {
+            all.push(aligned(criterion.name(), self.inputs.align(pair, *criterion, *solver, *seed, context)?)?);
+        }
+        Ok(all)
+    }
+}
+
+impl BarrierResult {
+    /// The loss and error barriers of all curves that are paths, in order.
+    pub fn barriers(&self) -> impl Iterator<Item = (&Row, [Rise; 2])> {
+        let paths = self.curves.iter().filter(|row| row.path.is_some());
+        paths.map(|row| (row, [row.measured.loss.barrier, row.measured.error.barrier]))
+    }
+}
+
+/// What all paths share: statistics of activations, if one of them needs those.
+struct Paths<'a> {
+    arch: &'a Arch,
+    moments: Option<Source>,
+    data: Option<Source>,
+}
+
+impl<'a> Paths<'a> {
+    /// Whether a path restores activations on training examples.
+    fn needs_data(kind: PathKind) -> bool {
+        matches!(kind, PathKind::RescaledData | PathKind::ScaleOnly | PathKind::Repair)
+    }
+
+    /// Whether a path needs training examples at all.
+    fn needs_examples(kind: PathKind) -> bool {
+        kind == PathKind::RescaledMoments || Self::needs_data(kind)
+    }
+
+    /// Collects the statistics that the kinds need; `examples` are there if one of them needs some.
+    fn new(
+        kinds: &[PathKind],
+        arch: &'a Arch,
+        examples: Option<&Examples>,
+        seed: u64,
+        pool: &ThreadPool,
+    ) -> Result<Self> {
+        let moments = examples.filter(|_| kinds.contains(&PathKind::RescaledMoments));
+        let moments = moments.map(|examples| Moments::of(arch, examples)).transpose()?;
+        let data = examples.filter(|_| kinds.iter().any(|kind| Self::needs_data(*kind)));
+        let data = data.map(|examples| DataStatistics::new(arch, examples, DRAWS, seed, pool)).transpose()?;
+        Ok(Self { arch, moments: moments.map(Source::Moments), data: data.map(|data| Source::Data(Box::new(data))) })
+    }
+
+    /// Calls `measure` with the path of a kind.
+    fn with<T>(
+        &self,
+        kind: PathKind,
+        from: &Gaussian,
+        to: &Gaussian,
+        measure: impl FnOnce(&dyn Path) -> Result<T>,
+    ) -> Result<T> {
+        let (geodesic, natural) = (Geodesic::new(from, to)?, Natural::new(from, to)?);
+        let (straight, source, rescale): (&dyn Path, _, _) = match kind {
+            PathKind::Geodesic => return measure(&geodesic),
+            PathKind::Natural => return measure(&natural),
+            PathKind::NaturalRescaled => (&natural, Some(&Source::Weights), Rescale::Signal),
+            PathKind::Rescaled => (&geodesic, Some(&Source::Weights), Rescale::Signal),
+            PathKind::RescaledMoments => (&geodesic, self.moments.as_ref(), Rescale::Signal),
+            PathKind::RescaledData => (&geodesic, self.data.as_ref(), Rescale::Signal),
+            PathKind::ScaleOnly => (&geodesic, self.data.as_ref(), Rescale::Scale),
+            PathKind::Repair => (&geodesic, self.data.as_ref(), Rescale::ScaleAndMean),
+        };
+        let source = source.expect("the statistics of every kind were collected");
+        measure(&Rescaled::new(straight, self.arch, source, rescale)?)
+    }
+}

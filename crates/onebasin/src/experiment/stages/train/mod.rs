@@ -1,0 +1,104 @@
+//! Training: from a configuration to a posterior in a folder, which an interrupted training continues.
+
+mod files;
+mod training;
+
+use crate::error::{Error, Result};
+use crate::experiment::{Context, Existing, Folder, Stage, TrainConfig};
+use crate::infer::diagnostics::Convergence;
+use crate::measure::Quality;
+use files::Files;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use training::{Prepared, Training};
+
+/// Trains one posterior.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Train {
+    /// What is trained, and how.
+    pub config: TrainConfig,
+    /// Seconds between two checkpoints.
+    #[serde(skip)]
+    pub save_every: f64,
+}
+
+impl Train {
+    /// Seconds between two checkpoints, unless somebody says otherwise.
+    pub const SAVE_EVERY: f64 = 30.0;
+
+    /// A training with the usual time between checkpoints.
+    pub fn new(config: TrainConfig) -> Self {
+        Self { config, save_every: Self::SAVE_EVERY }
+    }
+}
+
+/// What came out of a training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrainResult {
+    /// Number of steps.
+    pub steps: u64,
+    /// Number of passes over the training data.
+    pub epochs: f64,
+    /// Last numbers of the inference; null stands for NaN and infinities.
+    pub training: BTreeMap<String, Option<f64>>,
+    /// Quality of the predictions on the test examples.
+    pub test: Quality,
+    /// Convergence of the predicted probabilities of some test examples, for Markov chains.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub chains: Option<Convergence>,
+}
+
+impl Stage for Train {
+    const NAME: &'static str = "train";
+    const REVISION: u32 = 1;
+    const RESULT: &'static str = "result.json";
+    type Result = TrainResult;
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        self.config.start.iter().cloned().collect()
+    }
+
+    fn run(&self, _: &Context<'_>, _: Option<&Folder>) -> Result<TrainResult> {
+        unreachable!("a training runs in its folder, by `run_in`")
+    }
+
+    /// Trains, continues an interrupted training, or returns the result of a finished one.
+    fn run_in(&self, path: &Path, existing: Existing, context: &Context<'_>) -> Result<TrainResult> {
+        Error::unless(self.save_every >= 0.0, "save_every", self.save_every, "a number of seconds, at least 0")?;
+        let earlier = Files::find(path)?;
+        let replace = existing == Existing::Replace;
+        if let Some(files) = earlier.as_ref().filter(|_| !replace) {
+            // Before anything that takes long.
+            if let Some(result) = finished(files, &self.config, context)? {
+                return Ok(result);
+            }
+        }
+        // Whatever is wrong with the settings or the data is found before the first file is written or removed.
+        let prepared = Prepared::new(&self.config, context)?;
+        let files = match earlier {
+            Some(files) => files,
+            None => Files::open(path)?,
+        };
+        if replace {
+            files.clear()?;
+        } else if let Some(result) = finished(&files, &self.config, context)? {
+            // Another process was faster while the data were read.
+            return Ok(result);
+        }
+        Training::new(prepared, files, context)?.run(self.save_every)
+    }
+}
+
+/// The result of an earlier training of this configuration, if it is finished.
+fn finished(files: &Files, config: &TrainConfig, context: &Context<'_>) -> Result<Option<TrainResult>> {
+    files.check(config)?;
+    let result = files.finished()?;
+    if result.is_some() {
+        // It may have been killed before it did this itself.
+        files.tidy_up()?;
+        context.host.message(&format!("{} is finished already", files.folder.display()));
+    }
+    Ok(result)
+}

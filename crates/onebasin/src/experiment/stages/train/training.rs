@@ -1,0 +1,260 @@
+//! A training under way: steps, log, checkpoints, and in the end a posterior and its quality.
+
+use super::TrainResult;
+use super::files::{CHECKPOINT, Files, LOG, RESULT};
+use crate::data::{Examples, Split};
+use crate::error::{Error, Result};
+use crate::experiment::folder::write_json;
+use crate::experiment::{Context, POSTERIOR, TrainConfig};
+use crate::infer::diagnostics::Convergence;
+use crate::infer::{Inference, Info, Problem, diagnostics};
+use crate::measure::Quality;
+use crate::posterior::{Draws, Predictor, SampleProbabilities};
+use crate::progress::{Monitor, Progress};
+use crate::store::{Checkpoint, Events, Provenance, RunState, SampleFiles, StoredPosterior};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+
+/// Number of test examples whose predictions tell whether chains agree.
+const DIAGNOSTIC_EXAMPLES: usize = 100;
+
+/// Everything that a training needs, checked and loaded; nothing is written yet.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    config: TrainConfig,
+    problem: Problem,
+    test: Examples,
+    inference: Box<dyn Inference>,
+    predictor: Predictor,
+}
+
+impl Prepared {
+    pub(super) fn new(config: &TrainConfig, context: &Context<'_>) -> Result<Self> {
+        let training = config.data.training(context.data)?;
+        let test = config.data.whole(Split::Test, context.data, training.standardisation())?;
+        let problem = config.problem(training)?;
+        let start = config.start.as_deref().map(StoredPosterior::read).transpose()?;
+        let from = start.as_ref().map(|start| &start.posterior);
+        Ok(Self {
+            inference: config.infer.start(&problem, config.seed, &context.pool, from)?,
+            predictor: Predictor::new(&problem.arch, problem.likelihood, &context.pool)?,
+            test,
+            problem,
+            config: config.clone(),
+        })
+    }
+}
+
+/// A training in its folder, where an earlier attempt is continued.
+pub(super) struct Training<'a> {
+    prepared: Prepared,
+    files: Files,
+    log: File,
+    log_bytes: u64,
+    events: Events,
+    samples: Option<SampleFiles>,
+    /// The last numbers of the inference.
+    last: BTreeMap<String, Option<f64>>,
+    context: &'a Context<'a>,
+    /// What the bar says.
+    status: String,
+}
+
+impl<'a> Training<'a> {
+    /// Starts or continues in a folder that this process holds.
+    pub(super) fn new(mut prepared: Prepared, files: Files, context: &'a Context<'a>) -> Result<Self> {
+        files.claim(&prepared.config)?;
+        let inference = &mut prepared.inference;
+        let mut run = RunState::default();
+        if let Some(checkpoint) = files.unfinished()? {
+            let damaged = |error: Error| Error::damaged(&files.join(CHECKPOINT), &error);
+            inference.restore(&checkpoint.state).map_err(damaged)?;
+            run = checkpoint.run;
+            let (folder, done, total) = (files.folder.display(), inference.done(), inference.total());
+            context.host.message(&format!("continuing {folder} at step {done} of {total}"));
+        }
+        let samples = match inference.chains() {
+            0 => None,
+            chains => Some(SampleFiles::open(&files.folder, prepared.problem.arch.layout(), chains, run.samples)?),
+        };
+        let events = Events::resume(&files.folder, run.event_bytes, context.host.unix_time());
+        Ok(Self {
+            log: files.open_log(run.log_bytes)?,
+            log_bytes: run.log_bytes,
+            events: events.map_err(|error| Error::file(&files.folder, error))?,
+            last: run.last,
+            samples,
+            prepared,
+            files,
+            context,
+            status: "training".to_owned(),
+        })
+    }
+
+    /// Runs to the end, or until the host asks to stop: then the state is saved and the error is [`Error::Stopped`].
+    pub(super) fn run(mut self, save_every: f64) -> Result<TrainResult> {
+        let host = self.context.host;
+        let total = self.prepared.inference.total();
+        let log_every = self.prepared.config.log.every.unwrap_or_else(|| self.prepared.inference.log_every());
+        let mut evaluated = self.evaluations();
+        let mut saved = host.seconds();
+        while self.prepared.inference.done() < total {
+            let before = self.prepared.inference.done();
+            self.prepared.inference.step();
+            let done = self.prepared.inference.done();
+            for (chain, sample) in self.prepared.inference.fresh() {
+                self.samples.as_mut().expect("chains have files").push(chain, &sample)?;
+            }
+            if done / log_every > before / log_every || done == total {
+                let Info(values) = self.prepared.inference.info();
+                let finite = |value: f64| value.is_finite().then_some(value);
+                self.last = values.iter().map(|(name, value)| ((*name).to_owned(), finite(*value))).collect();
+                self.status = format!("epoch {:.1}, {}", self.prepared.inference.epoch(), shown(&values));
+                self.record(&values)?;
+            }
+            if self.evaluations() > evaluated && done < total {
+                evaluated = self.evaluations();
+                self.evaluate_on_the_way()?;
+            }
+            let progress = Progress { task: &self.status, done: done as usize, total: total as usize };
+            if host.progress(progress).is_break() {
+                self.save()?;
+                return Err(Error::Stopped);
+            }
+            if host.seconds() - saved >= save_every {
+                saved = host.seconds();
+                self.save()?;
+            }
+        }
+        self.finish()
+    }
+
+    /// How many evaluations on the way are due by now.
+    fn evaluations(&self) -> u64 {
+        self.prepared.config.evaluate.every.map_or(0, |every| (self.prepared.inference.epoch() / every + 1e-9) as u64)
+    }
+
+    fn evaluate_on_the_way(&mut self) -> Result<()> {
+        let Some(posterior) = self.prepared.inference.posterior() else { return Ok(()) };
+        let quality = self.quality(&posterior, self.prepared.config.evaluate.eval_samples, &mut Monitor::silent())?;
+        let values = [("test_error", quality.error), ("test_nll", quality.nll)];
+        self.record(&values)?;
+        self.context.host.message(&format!("epoch {:.1}: {}", self.prepared.inference.epoch(), shown(&values)));
+        Ok(())
+    }
+
+    fn quality(&mut self, posterior: &dyn Draws, samples: usize, monitor: &mut Monitor<'_>) -> Result<Quality> {
+        let mean = self.prepared.predictor.mean(
+            posterior,
+            &self.prepared.test,
+            samples,
+            self.prepared.config.seed,
+            monitor,
+        )?;
+        Quality::of(&mean, self.prepared.test.dataset().labels(), posterior.draws(samples))
+    }
+
+    /// Writes a line of the log and an event.
+    fn record(&mut self, values: &[(&'static str, f64)]) -> Result<()> {
+        let (step, epoch) = (self.prepared.inference.done(), self.prepared.inference.epoch());
+        // NaN becomes null.
+        let number = |value: f64| serde_json::Value::from(value).to_string();
+        let mut line = format!("{{\"step\":{step},\"epoch\":{}", number(epoch));
+        for (name, value) in values {
+            write!(line, ",\"{name}\":{}", number(*value)).expect("a string can be written to");
+        }
+        line += "}\n";
+        self.log.write_all(line.as_bytes()).map_err(|error| Error::file(&self.files.join(LOG), error))?;
+        self.log_bytes += line.len() as u64;
+        let written = self.events.scalars(self.context.host.unix_time(), step, values);
+        written.map_err(|error| Error::file(&self.files.folder, error))
+    }
+
+    /// Writes a checkpoint, after what it counts on.
+    fn save(&mut self) -> Result<()> {
+        self.log.sync_all().map_err(|error| Error::file(&self.files.join(LOG), error))?;
+        let samples = match &self.samples {
+            Some(samples) => {
+                samples.sync()?;
+                samples.len()?
+            }
+            None => 0,
+        };
+        let event_bytes = self.events.flush().map_err(|error| Error::file(&self.files.folder, error))?;
+        let run = RunState { log_bytes: self.log_bytes, samples, last: self.last.clone(), event_bytes };
+        Checkpoint { state: self.prepared.inference.state(), run }.write(&self.files.join(CHECKPOINT))
+    }
+
+    fn provenance(&self) -> Provenance {
+        Provenance {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            arch: Some(self.prepared.config.arch.clone()),
+            spec: None,
+            likelihood: self.prepared.config.likelihood,
+            data: self.prepared.config.data.describe(),
+            standardisation: self.prepared.problem.training.standardisation().clone(),
+            seed: self.prepared.config.seed,
+            config: serde_json::to_value(&self.prepared.config).expect("a configuration is plain data"),
+            aligned: None,
+        }
+    }
+
+    /// Writes the posterior and the result, and removes what only a continued training needs.
+    fn finish(mut self) -> Result<TrainResult> {
+        // So that a stop or a crash from here on costs the evaluation only.
+        self.save()?;
+        let samples = self.samples.take();
+        let posterior = self.prepared.inference.posterior();
+        let (wanted, context) = (self.prepared.config.evaluate.samples, self.context);
+        let test = context.monitored("predicting the test examples", |monitor| match (&posterior, &samples) {
+            (Some(posterior), _) => self.quality(posterior, wanted, monitor),
+            (None, Some(samples)) => self.quality(samples, wanted, monitor),
+            (None, None) => unreachable!("a method yields a posterior or samples"),
+        })?;
+        let chains = samples.as_ref().map(|samples| self.convergence(samples)).transpose()?;
+        let (provenance, file) = (self.provenance(), self.files.join(POSTERIOR));
+        match (posterior, &samples) {
+            (Some(posterior), _) => StoredPosterior { posterior, provenance }.write(&file)?,
+            (None, Some(samples)) => samples.gather(&file, provenance)?,
+            (None, None) => {}
+        }
+        let result = TrainResult {
+            steps: self.prepared.inference.done(),
+            epochs: self.prepared.inference.epoch(),
+            training: std::mem::take(&mut self.last),
+            test,
+            chains,
+        };
+        write_json(&self.files.join(RESULT), &result)?;
+        // Windows removes no file that is open.
+        drop(samples);
+        self.files.tidy_up()?;
+        Ok(result)
+    }
+
+    /// Whether the chains agree on the predictions of the first test examples.
+    fn convergence(&mut self, samples: &SampleFiles) -> Result<Convergence> {
+        let examples = DIAGNOSTIC_EXAMPLES.min(self.prepared.test.len());
+        let indices: Vec<u32> = (0..examples as u32).collect();
+        let some =
+            Examples::new(self.prepared.test.dataset().select(&indices), self.prepared.test.standardisation().clone())?;
+        let (count, chains) = (samples.len()? as usize, self.prepared.inference.chains());
+        let quantities = examples * self.prepared.test.classes();
+        // (quantity, chain, sample)
+        let mut series = vec![0.0; quantities * chains * count];
+        let collect = |part: SampleProbabilities<'_>| {
+            for (quantity, probability) in part.probabilities.iter().enumerate() {
+                series[quantity * chains * count + part.sample] = f64::from(*probability);
+            }
+        };
+        self.prepared.predictor.visit(samples, &some, chains * count, 0, collect, &mut Monitor::silent())?;
+        Ok(diagnostics::summarise(series.chunks_exact(chains * count), chains))
+    }
+}
+
+/// The first two numbers, for a person.
+fn shown(values: &[(&str, f64)]) -> String {
+    values.iter().take(2).map(|(name, value)| format!("{name} {value:.4}")).collect::<Vec<_>>().join(", ")
+}

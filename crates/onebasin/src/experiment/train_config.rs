@@ -1,0 +1,157 @@
+//! The configuration of a training run: TOML, with every unknown key an error.
+
+use crate::arch::{Arch, Preset};
+use crate::data;
+use crate::data::{Dataset, Examples, Scaling, Split, Standardisation, Subset};
+use crate::error::{Error, Result};
+use crate::experiment::config;
+use crate::infer::{Method, Prior, Problem, check_temperature};
+use crate::keys::number;
+use crate::net::Likelihood;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A training run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainConfig {
+    /// The seed that all random numbers come from.
+    #[serde(default)]
+    pub seed: u64,
+    /// Divides the log posterior; below one it is a cold posterior.
+    #[serde(default = "number::<1, _>")]
+    pub temperature: f64,
+    /// A posterior whose draws Markov chains begin at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<PathBuf>,
+    /// What to learn from.
+    pub data: DataConfig,
+    /// The network; `input` and `classes` are those of the data unless given.
+    pub arch: Preset,
+    /// What its outputs mean.
+    #[serde(default)]
+    pub likelihood: Likelihood,
+    /// What is known of its parameters before.
+    pub prior: Prior,
+    /// The method and its settings.
+    pub infer: Method,
+    /// When and how the posterior is judged.
+    #[serde(default)]
+    pub evaluate: EvaluateConfig,
+    /// What is written down on the way.
+    #[serde(default)]
+    pub log: LogConfig,
+}
+
+/// What to learn from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataConfig {
+    /// Name of the data set.
+    pub name: String,
+    /// Subsets of the training images, each of what the one before left.
+    #[serde(default)]
+    pub subsets: Vec<Subset>,
+    /// How pixels are scaled.
+    #[serde(default)]
+    pub scaling: Scaling,
+}
+
+/// When and how the posterior is judged, on the test images.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EvaluateConfig {
+    /// Points of the posterior averaged in the end.
+    pub samples: usize,
+    /// Epochs between evaluations on the way; none by default, and none of Markov chains, whose samples are on disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<f64>,
+    /// Points of the posterior averaged on the way.
+    pub eval_samples: usize,
+}
+
+impl Default for EvaluateConfig {
+    fn default() -> Self {
+        Self { samples: 128, every: None, eval_samples: 8 }
+    }
+}
+
+/// What is written down on the way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogConfig {
+    /// Steps between two lines of the log; each method has a default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<u64>,
+}
+
+impl TrainConfig {
+    /// Reads TOML, then applies overrides such as `infer.optimise.learning_rate=1e-3`; the data set completes the network.
+    ///
+    /// Errors call the text `name`.
+    pub fn from_toml(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
+        let config: Self = config::from_table(name, config::read_table(name, text, overrides)?)?;
+        config.check().map_err(|error| error.at(name))?;
+        Ok(config)
+    }
+
+    /// The whole configuration, defaults written out.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a configuration is plain data")
+    }
+
+    /// Refuses values that are not allowed.
+    pub fn check(&self) -> Result<()> {
+        Arch::new(self.arch.clone())?;
+        check_temperature(self.temperature)?;
+        self.likelihood.check().map_err(|error| error.within("likelihood"))?;
+        self.prior.check().map_err(|error| error.within("prior"))?;
+        self.infer.check().map_err(|error| error.within("infer"))?;
+        if self.start.is_some() {
+            self.infer.check_start()?;
+        }
+        Error::unless_counted("log.every", self.log.every.unwrap_or(1))?;
+        Error::unless_counted("evaluate.samples", self.evaluate.samples)?;
+        Error::unless_counted("evaluate.eval_samples", self.evaluate.eval_samples)?;
+        let every = self.evaluate.every.unwrap_or(1.0);
+        Error::unless(every > 0.0 && every.is_finite(), "evaluate.every", every, "a positive number")
+    }
+
+    /// The problem that the configuration poses.
+    pub fn problem(&self, training: Examples) -> Result<Problem> {
+        let problem = Problem {
+            arch: Arch::new(self.arch.clone())?,
+            likelihood: self.likelihood,
+            prior: self.prior,
+            temperature: self.temperature,
+            training: Arc::new(training),
+        };
+        problem.check()?;
+        Ok(problem)
+    }
+}
+
+impl DataConfig {
+    /// The data set and its subsets in words, such as `mnist first:5000`.
+    pub(crate) fn describe(&self) -> String {
+        let subsets = self.subsets.iter().map(ToString::to_string);
+        std::iter::once(self.name.clone()).chain(subsets).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Loads the training images.
+    pub fn training(&self, folder: &Path) -> Result<Examples> {
+        let whole = data::load(&self.name, Split::Train, folder)?;
+        let part = self.subsets.iter().try_fold(whole, |rest, subset| subset.apply(&rest))?;
+        let standardisation = Standardisation::of(self.scaling, &part);
+        Examples::new(part, standardisation)
+    }
+
+    /// Loads all images of a part, treated like the training images; of the same classes, if those are a subset.
+    pub fn whole(&self, split: Split, folder: &Path, standardisation: &Standardisation) -> Result<Examples> {
+        let whole: Dataset = data::load(&self.name, split, folder)?;
+        let classes = self.subsets.iter().filter(|subset| matches!(subset, Subset::Classes(_)));
+        let part = classes.cloned().try_fold(whole, |rest, subset| subset.apply(&rest))?;
+        Examples::new(part, standardisation.clone())
+    }
+}

@@ -1,0 +1,107 @@
+//! REPAIR-style paths: averages of networks lose activation variance layer by layer, and rescaling gives it back.
+
+use super::statistics::{DataStatistics, Layer, Moments, Place, UnitStatistics, layers};
+use super::{Path, between};
+use crate::arch::Arch;
+use crate::error::Result;
+use crate::posterior::Gaussian;
+
+/// Where the statistics of activations come from.
+#[derive(Debug)]
+pub enum Source {
+    /// The norms of the weights of each unit.
+    Weights,
+    /// Means and variances, propagated through the posterior of a network of dense layers.
+    Moments(Moments),
+    /// Activations on data, over draws.
+    Data(Box<DataStatistics>),
+}
+
+/// Which statistic of a unit is rescaled to that of the ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rescale {
+    /// The standard deviation over examples of its mean over draws: means are scaled.
+    Signal,
+    /// Its standard deviation over examples and draws: means and standard deviations are scaled.
+    Scale,
+    /// The same, and its mean is shifted: REPAIR (Jordan et al. 2023) for posteriors.
+    ScaleAndMean,
+}
+
+/// A path whose units are rescaled: from the input on, the statistics of each layer become the interpolation of those at the ends.
+/// The ends stay as they are.
+#[derive(Debug)]
+pub struct Rescaled<'a, P> {
+    path: P,
+    arch: &'a Arch,
+    layers: Vec<Layer>,
+    source: &'a Source,
+    rescale: Rescale,
+    /// Of each layer, at both ends.
+    ends: Vec<Option<[UnitStatistics; 2]>>,
+}
+
+impl<'a, P: Path> Rescaled<'a, P> {
+    /// Of `path`, for networks of this architecture.
+    pub fn new(path: P, arch: &'a Arch, source: &'a Source, rescale: Rescale) -> Result<Self> {
+        let ends = [path.at(0.0)?, path.at(1.0)?];
+        arch.layout().check_same(ends[0].mean().layout())?;
+        let mut rescaled = Self { path, arch, layers: layers(arch), source, rescale, ends: Vec::new() };
+        for index in 0..rescaled.layers.len() {
+            let [from, to] = [rescaled.statistics(&ends[0], index)?, rescaled.statistics(&ends[1], index)?];
+            rescaled.ends.push(from.zip(to).map(|(from, to)| [from, to]));
+        }
+        Ok(rescaled)
+    }
+
+    /// None where no model shows the layer.
+    fn statistics(&self, gaussian: &Gaussian, index: usize) -> Result<Option<UnitStatistics>> {
+        let layer = &self.layers[index];
+        Ok(match self.source {
+            Source::Weights => {
+                let (mean, std) = (layer.squares(gaussian.mean()), layer.squares(gaussian.std()));
+                let scale = mean.iter().zip(&std).map(|(mean, std)| (mean + std).sqrt()).collect();
+                let signal = mean.into_iter().map(f64::sqrt).collect();
+                Some(UnitStatistics { mean: vec![0.0; layer.units], signal, scale })
+            }
+            Source::Moments(moments) => Some(moments.statistics(self.arch, gaussian, index)),
+            Source::Data(_) if layer.place == Place::Nowhere => None,
+            Source::Data(data) => Some(data.statistics(gaussian, layer)?),
+        })
+    }
+}
+
+impl<P: Path> Path for Rescaled<'_, P> {
+    fn at(&self, tau: f64) -> Result<Gaussian> {
+        let mut here = self.path.at(tau)?;
+        if tau == 0.0 || tau == 1.0 {
+            return Ok(here);
+        }
+        for (index, (layer, ends)) in self.layers.iter().zip(&self.ends).enumerate() {
+            let (Some([from, to]), Some(now)) = (ends, self.statistics(&here, index)?) else { continue };
+            let which = |statistics: &UnitStatistics| match self.rescale {
+                Rescale::Signal => statistics.signal.clone(),
+                Rescale::Scale | Rescale::ScaleAndMean => statistics.scale.clone(),
+            };
+            // What it is, and what it should be.
+            let pairs = |from: Vec<f64>, to: Vec<f64>, now: Vec<f64>| {
+                now.into_iter().zip(from.into_iter().zip(to).map(|(from, to)| between(from, to, tau)))
+            };
+            // A unit that does nothing is left alone.
+            let factor = |(now, target)| if now > 0.0 && target > 0.0 { target / now } else { 1.0 };
+            let factors: Vec<f64> = pairs(which(from), which(to), which(&now)).map(factor).collect();
+            let (mut mean, mut std) = here.into_parts();
+            layer.scale(&factors, &mut mean);
+            if self.rescale != Rescale::Signal {
+                layer.scale(&factors, &mut std);
+            }
+            if self.rescale == Rescale::ScaleAndMean {
+                let means = pairs(from.mean.clone(), to.mean.clone(), now.mean).zip(&factors);
+                let shift: Vec<f64> = means.map(|((now, target), factor)| target - factor * now).collect();
+                layer.shift(&shift, &mut mean);
+            }
+            here = Gaussian::new(mean, std)?;
+        }
+        Ok(here)
+    }
+}

@@ -1,0 +1,21 @@
+//! The threads that computations share.
+
+pub use onebasin_kernels::ThreadPool;
+
+use crate::error::{Error, Result};
+
+/// A pool of so many threads, the caller's included.
+pub fn pool(threads: usize) -> Result<ThreadPool> {
+    Error::unless_counted("threads", threads)?;
+    ThreadPool::new(threads).map_err(|error| Error::Threads { threads, reason: error.to_string() })
+}
+
+/// A pool of its own for one of `parts` computations that run side by side on `pool`, of so many threads as fall to it.
+///
+/// The caller works too, so one that has a single thread needs none.
+pub fn inner(pool: &ThreadPool, parts: usize) -> Result<ThreadPool> {
+    match pool.threads() / parts {
+        0 | 1 => Ok(ThreadPool::alone()),
+        threads => self::pool(threads),
+    }
+}

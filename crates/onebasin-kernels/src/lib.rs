@@ -41,6 +41,7 @@ pub mod resample;
 pub mod likelihood;
 pub mod optimise;
 pub mod gaussian;
+pub mod ivon;
 pub mod assignment;
 
 pub use aligned::Aligned;

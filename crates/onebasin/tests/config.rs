@@ -158,7 +158,11 @@ fn errors_say_where() {
         (HMC, &["infer.burn_in=soon"], "`infer.burn_in`"),
         (HMC, &["arch.stack=['wide']"], "`arch.stack[0]`"),
         (SHORTEST, &["evaluate.samples=0"], "`evaluate.samples` is 0"),
-        (SHORTEST, &["start=x"], "`vi` cannot start at a posterior; of the methods these can: hmc; leave `start` out"),
+        (
+            SHORTEST,
+            &["start=x"],
+            "`vi` cannot start at a posterior; of the methods these can: ivon, hmc; leave `start` out",
+        ),
     ] {
         let error = read(text, overrides).unwrap_err();
         assert!(error.contains(said), "{overrides:?}: {error}");

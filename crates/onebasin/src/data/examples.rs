@@ -1,6 +1,6 @@
 //! Pixels become the numbers that a network reads: a scale and a shift for each channel.
 
-use super::Dataset;
+use super::{Augment, Dataset};
 use crate::arch::{Arch, Shape};
 use crate::error::{Error, Result};
 use onebasin_kernels::Isa;
@@ -71,6 +71,7 @@ pub struct Examples {
     /// Scale and shift of every value of a row of an image, (column, channel).
     row_scale: Vec<f32>,
     row_shift: Vec<f32>,
+    augment: Option<Augment>,
     isa: Isa,
 }
 
@@ -83,7 +84,18 @@ impl Examples {
             Error::unless_length(what, values.len(), channels, why)?;
         }
         let (row_scale, row_shift) = (standardisation.scale.repeat(width), standardisation.shift.repeat(width));
-        Ok(Self { dataset, standardisation, row_scale, row_shift, isa: Isa::detect() })
+        Ok(Self { dataset, standardisation, row_scale, row_shift, augment: None, isa: Isa::detect() })
+    }
+
+    /// The same examples, augmented wherever they are trained on in batches.
+    pub fn augmented(self, augment: Augment) -> Result<Self> {
+        augment.check(self.shape())?;
+        Ok(Self { augment: Some(augment), ..self })
+    }
+
+    /// How they are augmented.
+    pub(crate) fn augment(&self) -> Option<Augment> {
+        self.augment
     }
 
     /// Says whether a network can read these images and name their classes.

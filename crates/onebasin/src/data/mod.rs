@@ -3,6 +3,7 @@
 //! [`load`] turns a name into a [`Dataset`] of raw pixels, [`Subset`]s select from it, a [`Standardisation`] makes it
 //! [`Examples`] that a network can read, and [`Batches`] says which of them come next.
 
+mod augment;
 mod batches;
 pub mod catalogue;
 mod digits;
@@ -11,6 +12,7 @@ mod files;
 mod subset;
 mod synthetic;
 
+pub use augment::Augment;
 pub use batches::Batches;
 pub use examples::{Examples, Scaling, Standardisation};
 pub use subset::{Half, Subset};

@@ -2,7 +2,7 @@
 
 use crate::arch::{Arch, Preset};
 use crate::data;
-use crate::data::{Dataset, Examples, Scaling, Split, Standardisation, Subset};
+use crate::data::{Augment, Dataset, Examples, Scaling, Split, Standardisation, Subset};
 use crate::error::{Error, Result};
 use crate::experiment::config;
 use crate::infer::{Method, Prior, Problem, check_temperature};
@@ -56,6 +56,9 @@ pub struct DataConfig {
     /// How pixels are scaled.
     #[serde(default)]
     pub scaling: Scaling,
+    /// Augmentation of the batches that are trained on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub augment: Option<Augment>,
 }
 
 /// When and how the posterior is judged, on the test images.
@@ -144,7 +147,11 @@ impl DataConfig {
         let whole = data::load(&self.name, Split::Train, folder)?;
         let part = self.subsets.iter().try_fold(whole, |rest, subset| subset.apply(&rest))?;
         let standardisation = Standardisation::of(self.scaling, &part);
-        Examples::new(part, standardisation)
+        let examples = Examples::new(part, standardisation)?;
+        match self.augment {
+            Some(augment) => examples.augmented(augment).map_err(|error| error.within("data")),
+            None => Ok(examples),
+        }
     }
 
     /// Loads all images of a part, treated like the training images; of the same classes, if those are a subset.

@@ -139,6 +139,7 @@ macro_rules! methods {
 methods! {
     map: Map(MapConfig) = "map", "The MAP estimate, by stochastic optimisation.";
     vi: Vi(ViConfig) = "vi", "Mean-field variational inference.";
+    ivon: Ivon(IvonConfig) = "ivon", "IVON: mean-field variational inference by an online Newton method.";
     ensemble: Ensemble(EnsembleConfig) = "ensemble", "A deep ensemble: MAP estimates from different initialisations.";
     hmc: Hmc(HmcConfig) = "hmc", "Hamiltonian Monte Carlo.";
 }

@@ -161,6 +161,7 @@ pub(super) struct Optimisation {
     /// If a teacher gives labels and prior.
     pub(super) distillation: Option<Distillation>,
     batches: Batches,
+    seed: u64,
     inputs: Vec<f32>,
     labels: Vec<u32>,
 }
@@ -182,6 +183,7 @@ impl Optimisation {
             log_likelihood: Mean::default(),
             distillation: None,
             batches: Batches::new(problem.training.len(), optimise.batch, seed)?,
+            seed,
             inputs: vec![0.0; size],
             labels: vec![0; optimise.batch],
             problem: problem.clone(),
@@ -193,8 +195,15 @@ impl Optimisation {
         let (indices, pool, training) = (self.batches.indices(self.done), &self.pool, &self.problem.training);
         let share = pool.share(indices.len());
         let inputs = (&mut self.inputs[..], share * training.shape().len());
+        let changes = training.augment().map(|augment| (augment, augment.changes(self.seed, self.done, indices.len())));
         pool.chunk_pairs(inputs, (&mut self.labels, share), |index, inputs, labels| {
             training.fill(&indices[index * share..][..labels.len()], inputs, labels);
+            if let Some((augment, changes)) = &changes {
+                let (shape, padding) = (training.shape(), &training.standardisation().shift);
+                for (input, change) in inputs.chunks_exact_mut(shape.len()).zip(&changes[index * share..]) {
+                    augment.apply(*change, shape, padding, input);
+                }
+            }
         });
         if let Some(distillation) = &self.distillation {
             distillation.label(self.done, indices, &mut self.labels);

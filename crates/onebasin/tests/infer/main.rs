@@ -2,6 +2,7 @@
 
 mod bound;
 mod exact;
+mod newton;
 mod recover;
 mod resume;
 mod schedules;

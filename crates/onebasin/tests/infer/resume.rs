@@ -3,8 +3,8 @@
 use onebasin::arch::{Activation, Arch, Mlp};
 use onebasin::data::{Examples, Scaling, Split, Standardisation};
 use onebasin::infer::{
-    Ensemble, EnsembleConfig, HmcConfig, Inference, Map, MapConfig, Method, Optimise, Optimiser, Prior, Problem,
-    Schedule, State, ViConfig,
+    Ensemble, EnsembleConfig, HmcConfig, Inference, IvonConfig, Map, MapConfig, Method, Optimise, Optimiser, Prior,
+    Problem, Schedule, State, ViConfig,
 };
 use onebasin::net::Likelihood;
 use onebasin::params::Params;
@@ -46,6 +46,10 @@ fn methods() -> Vec<Method> {
         methods.extend([1, 3].map(|samples| Method::Vi(ViConfig { optimise, std: 0.05, samples })));
         // An ensemble takes ten steps at a time.
         let optimise = Optimise { epochs: 16.0, ..optimise };
+        let ivon = IvonConfig { optimise, hessian: 0.5, hessian_decay: 0.99, hold: 0.5, clip: Some(10.0), samples: 2 };
+        if optimise.optimiser == Optimiser::Adam {
+            methods.push(Method::Ivon(ivon));
+        }
         methods.push(Method::Ensemble(EnsembleConfig { members: 3, optimise }));
     }
     for step in [None, Some(0.02)] {

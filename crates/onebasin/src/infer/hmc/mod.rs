@@ -95,6 +95,9 @@ impl Hmc {
     ) -> Result<Self> {
         problem.check()?;
         config.check()?;
+        if problem.training.augment().is_some() {
+            return Err(Error::setting("data.augment", "given", "left out for `hmc`, whose steps need all examples"));
+        }
         if let Some(from) = from {
             problem.arch.layout().check_same(from.layout())?;
         }

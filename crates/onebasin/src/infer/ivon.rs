@@ -1,0 +1,303 @@
+//! IVON (Shen et al. 2024): mean-field variational inference by an online Newton method, as cheap as a step of SGD.
+
+use super::optimise::Optimisation;
+use super::prior::Place;
+use super::{Course, Inference, Info, Optimise, Optimiser, Problem, Settings, Started, State};
+use crate::error::{Error, Result};
+use crate::params::Params;
+use crate::posterior::{Draws, Gaussian, Posterior};
+use crate::rng::{BLOCK_LEN, Stream};
+use onebasin_kernels::gaussian::SumGradients;
+use onebasin_kernels::ivon::{DrawIvon, Scale, StepIvon, SumIvon};
+use onebasin_kernels::{Isa, ThreadPool};
+use serde::{Deserialize, Serialize};
+
+/// Settings of IVON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IvonConfig {
+    /// How the lower bound is optimised; `momentum` is β₁, and `optimiser` must be left out.
+    pub optimise: Optimise,
+    /// Estimate of the Hessian at the start, h₀; the standard deviations start at 1/√(λ(h₀ + δ)).
+    #[serde(default = "default_hessian")]
+    pub hessian: f64,
+    /// Decay β₂ of the estimate of the Hessian; 1/(1 − β₂) steps are its memory.
+    #[serde(default = "default_hessian_decay")]
+    pub hessian_decay: f64,
+    /// Number of epochs at the start during which the standard deviations stay: they must not move before the mean has found
+    /// something.
+    #[serde(default)]
+    pub hold: f64,
+    /// Largest Newton step of a parameter before the learning rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
+    /// Number of points drawn for each step.
+    #[serde(default = "default_samples")]
+    pub samples: usize,
+}
+
+fn default_hessian() -> f64 {
+    0.5
+}
+
+fn default_hessian_decay() -> f64 {
+    0.9999
+}
+
+fn default_samples() -> usize {
+    1
+}
+
+impl Settings for IvonConfig {
+    const STARTS_AT_POSTERIOR: bool = true;
+
+    fn check(&self) -> Result<()> {
+        self.optimise.check().map_err(|error| error.within("optimise"))?;
+        if self.optimise.optimiser != Optimiser::default() {
+            return Err(Error::setting(
+                "optimise.optimiser",
+                self.optimise.optimiser,
+                "left out: IVON is an optimiser",
+            ));
+        }
+        Error::unless_positive("hessian", self.hessian)?;
+        Error::unless_counted("samples", self.samples as u64)?;
+        if !(0.0..1.0).contains(&self.hessian_decay) {
+            return Err(Error::setting("hessian_decay", self.hessian_decay, "at least 0 and below 1"));
+        }
+        if !(0.0..self.optimise.epochs).contains(&self.hold) {
+            return Err(Error::setting("hold", self.hold, "at least 0 and below `optimise.epochs`"));
+        }
+        self.clip.map_or(Ok(()), |clip| Error::unless_positive("clip", clip))
+    }
+
+    fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, from: Option<&Posterior>) -> Result<Started> {
+        Ok(Box::new(Ivon::new(self.clone(), problem, seed, pool, from)?))
+    }
+}
+
+/// A Gaussian that IVON optimises.
+#[derive(Debug)]
+pub struct Ivon {
+    config: IvonConfig,
+    optimisation: Optimisation,
+    seed: u64,
+    mean: Vec<f32>,
+    momentum: Vec<f32>,
+    hessian: Vec<f32>,
+    point: Params,
+    /// Sums over draws of gradients, and of gradients times distances from the mean.
+    sums: [Vec<f32>; 2],
+}
+
+/// The vectors of a saved state.
+const NAMES: [&str; 3] = ["mean", "momentum", "hessian"];
+
+impl Ivon {
+    /// Starts around the initialisation of `seed`, or around the mean of a posterior.
+    pub fn new(
+        config: IvonConfig,
+        problem: &Problem,
+        seed: u64,
+        pool: &ThreadPool,
+        from: Option<&Posterior>,
+    ) -> Result<Self> {
+        problem.check()?;
+        config.check()?;
+        let layout = problem.arch.layout();
+        let mean = match from {
+            Some(posterior) => {
+                layout.check_same(posterior.layout())?;
+                posterior.gaussian().mean().values().to_vec()
+            }
+            None => problem.arch.initialise(seed).values().to_vec(),
+        };
+        let zeros = || vec![0.0; layout.len()];
+        let mut ivon = Self {
+            optimisation: Optimisation::new(config.optimise, problem, seed, pool)?,
+            seed,
+            mean,
+            momentum: zeros(),
+            hessian: vec![config.hessian as f32; layout.len()],
+            point: Params::zeros(layout),
+            sums: [zeros(), zeros()],
+            config,
+        };
+        ivon.draw(0);
+        Ok(ivon)
+    }
+
+    /// The Gaussian as it is now.
+    pub fn gaussian(&self) -> Gaussian {
+        let layout = self.optimisation.problem.arch.layout();
+        let mut std = vec![0.0; layout.len()];
+        for (range, precision) in self.pieces() {
+            let Scale { lambda, delta } = self.scale(precision);
+            for (std, hessian) in std[range.clone()].iter_mut().zip(&self.hessian[range]) {
+                *std = 1.0 / (lambda * (hessian + delta)).sqrt();
+            }
+        }
+        let params = |values| Params::from_values(layout, values).expect("as many values as the layout has");
+        Gaussian::new(params(self.mean.clone()), params(std)).expect("an inverse root is never negative")
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = (std::ops::Range<usize>, f32)> {
+        let pieces = &self.optimisation.pieces;
+        pieces.ranges.iter().cloned().zip(pieces.precisions.iter().copied())
+    }
+
+    /// λ and δ for a prior of this precision.
+    fn scale(&self, precision: f32) -> Scale {
+        scale(&self.optimisation.problem, precision)
+    }
+
+    /// Draws the point of `sample` of the next step.
+    fn draw(&mut self, sample: usize) {
+        let Optimisation { problem, pool, isa, pieces, done, .. } = &self.optimisation;
+        let noise = Noise::new(self.seed, problem, done * self.config.samples as u64 + sample as u64);
+        let (isa, mean, hessian) = (*isa, &self.mean, &self.hessian);
+        pool.pieces(&pieces.ranges, [self.point.values_mut()], |index, [point]| {
+            let range = pieces.ranges[index].clone();
+            let scale = scale(problem, pieces.precisions[index]);
+            noise.draw(isa, pieces.places[index], scale, &mean[range.clone()], &hessian[range], point);
+        });
+    }
+
+    /// Adds the last gradient to the sums.
+    fn gather(&mut self, first: bool) {
+        let Optimisation { pool, isa, pieces, gradient, .. } = &self.optimisation;
+        let (gradient, point, mean) = (gradient.values(), self.point.values(), &self.mean);
+        let [sum, spread_sum] = &mut self.sums;
+        pool.pieces(&pieces.ranges, [sum, spread_sum], |index, [sum, spread_sum]| {
+            let range = pieces.ranges[index].clone();
+            if first {
+                sum.fill(0.0);
+                spread_sum.fill(0.0);
+            }
+            let (gradient, point) = (&gradient[range.clone()], &point[range.clone()]);
+            isa.run(SumGradients { sum, spread_sum, gradient, point, mean: &mean[range] });
+        });
+    }
+
+    fn optimise(&mut self) {
+        let Optimisation { optimise, problem, pool, isa, pieces, done, .. } = &self.optimisation;
+        let IvonConfig { hessian, hessian_decay, hold, clip, samples, .. } = self.config;
+        let examples = problem.training.len();
+        let held = (*done as f64) < hold * optimise.steps_per_epoch(examples);
+        let learning_rate = optimise.learning_rate_at(*done, examples);
+        let decay = optimise.momentum;
+        let correction = 1.0 / (1.0 - decay.powf((done + 1) as f64));
+        let mean_loss = -1.0 / (samples * optimise.batch) as f64;
+        let [gradient, spread] = &self.sums;
+        let arrays = [&mut self.mean[..], &mut self.momentum, &mut self.hessian];
+        pool.pieces(&pieces.ranges, arrays, |index, [mean, momentum, curvature]| {
+            let range = pieces.ranges[index].clone();
+            let scale = scale(problem, pieces.precisions[index]);
+            isa.run(StepIvon {
+                scale,
+                mean,
+                momentum,
+                hessian: curvature,
+                gradient: &gradient[range.clone()],
+                spread: &spread[range],
+                mean_loss: mean_loss as f32,
+                decay: decay as f32,
+                correction: correction as f32,
+                hessian_gain: if held { 0.0 } else { (1.0 - hessian_decay) as f32 },
+                rate: (learning_rate * (hessian + f64::from(scale.delta))) as f32,
+                clip: clip.map_or(f32::INFINITY, |clip| clip as f32),
+            });
+        });
+    }
+}
+
+/// λ = N/T and δ = precision of the prior / N: the temperature divides the whole log posterior, prior included.
+fn scale(problem: &Problem, precision: f32) -> Scale {
+    let count = problem.training.len() as f64;
+    Scale { lambda: (count / problem.temperature) as f32, delta: (f64::from(precision) / count) as f32 }
+}
+
+/// The random numbers of one draw: a stream for each tensor.
+struct Noise(Vec<Stream>);
+
+impl Noise {
+    fn new(seed: u64, problem: &Problem, index: u64) -> Self {
+        let tensors = problem.arch.layout().tensors().iter();
+        Self(tensors.map(|tensor| Stream::new(seed, &format!("ivon/{}", tensor.name()), index)).collect())
+    }
+
+    /// Draws one piece.
+    fn draw(&self, isa: Isa, place: Place, scale: Scale, mean: &[f32], hessian: &[f32], point: &mut [f32]) {
+        let mut noise = [0.0; BLOCK_LEN];
+        for (offset, out) in point.chunks_mut(BLOCK_LEN).enumerate() {
+            let noise = &mut noise[..out.len()];
+            self.0[place.tensor].fill_normal_on(isa, place.block + offset, noise);
+            let range = offset * BLOCK_LEN..offset * BLOCK_LEN + out.len();
+            isa.run(DrawIvon { scale, mean: &mean[range.clone()], hessian: &hessian[range], noise, out });
+        }
+    }
+}
+
+impl Inference for Ivon {
+    fn step(&mut self) {
+        self.optimisation.load();
+        for sample in 0..self.config.samples {
+            // The first was drawn by the step before.
+            if sample > 0 {
+                self.draw(sample);
+            }
+            self.optimisation.evaluate(&self.point);
+            self.gather(sample == 0);
+        }
+        self.optimise();
+        self.optimisation.done += 1;
+        self.draw(0);
+    }
+
+    fn course(&self) -> Course {
+        self.optimisation.course()
+    }
+
+    fn info(&mut self) -> Info {
+        let log_likelihood = self.optimisation.log_likelihood.take();
+        let (temperature, count) = (self.optimisation.problem.temperature, self.optimisation.label_count());
+        let (mut entropy, mut prior) = (0.0, 0.0);
+        let log_tau = std::f64::consts::TAU.ln();
+        for (range, precision) in self.pieces() {
+            let (parameters, scale) = (range.len() as f64, self.scale(precision));
+            let sums = SumIvon { scale, mean: &self.mean[range.clone()], hessian: &self.hessian[range] };
+            let [log_stds, squares] = self.optimisation.isa.run(sums);
+            let precision = f64::from(precision);
+            entropy += log_stds + 0.5 * parameters * (log_tau + 1.0);
+            prior -= 0.5 * (precision * squares + parameters * (log_tau - precision.ln()));
+        }
+        Info(vec![
+            ("elbo", (log_likelihood + prior / count) / temperature + entropy / count),
+            ("nll", -log_likelihood),
+            ("kl", -(entropy + prior) / count),
+            ("learning_rate", self.optimisation.learning_rate()),
+        ])
+    }
+
+    fn state(&self) -> State {
+        let mut state = State::default();
+        for (name, values) in NAMES.into_iter().zip([&self.mean, &self.momentum, &self.hessian]) {
+            state.put(name, values);
+        }
+        self.optimisation.save(&mut state);
+        state
+    }
+
+    fn restore(&mut self, state: &State) -> Result<()> {
+        for (name, values) in NAMES.into_iter().zip([&mut self.mean, &mut self.momentum, &mut self.hessian]) {
+            state.get(name, values)?;
+        }
+        self.optimisation.restore(state)?;
+        self.draw(0);
+        Ok(())
+    }
+
+    fn posterior(&self) -> Option<Posterior> {
+        Some(Posterior::Gaussian(self.gaussian()))
+    }
+}

@@ -103,6 +103,7 @@ impl Distillation {
 
     /// Draws the labels of the examples of a step.
     pub(super) fn label(&self, step: u64, examples: &[u32], labels: &mut [u32]) {
+        // The label of the stream stays what it was, so that results do.
         let mut generator = Stream::new(self.seed, "taught/label", step).generator();
         for (example, label) in examples.iter().zip(labels) {
             let row = &self.sums[*example as usize * self.classes..][..self.classes];

@@ -1,15 +1,13 @@
 //! IVON (Shen et al. 2024): mean-field variational inference by an online Newton method, as cheap as a step of SGD.
 
-use super::optimise::Optimisation;
-use super::prior::Place;
+use super::optimise::{Noise, Optimisation};
 use super::{Course, Inference, Info, Optimise, Optimiser, Problem, Settings, Started, State};
 use crate::error::{Error, Result};
+use crate::keys::number;
 use crate::params::Params;
 use crate::posterior::{Draws, Gaussian, Posterior};
-use crate::rng::{BLOCK_LEN, Stream};
-use onebasin_kernels::gaussian::SumGradients;
+use onebasin_kernels::ThreadPool;
 use onebasin_kernels::ivon::{DrawIvon, Scale, StepIvon, SumIvon};
-use onebasin_kernels::{Isa, ThreadPool};
 use serde::{Deserialize, Serialize};
 
 /// Settings of IVON.
@@ -32,7 +30,7 @@ pub struct IvonConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<f64>,
     /// Number of points drawn for each step.
-    #[serde(default = "default_samples")]
+    #[serde(default = "number::<1, _>")]
     pub samples: usize,
 }
 
@@ -42,10 +40,6 @@ fn default_hessian() -> f64 {
 
 fn default_hessian_decay() -> f64 {
     0.9999
-}
-
-fn default_samples() -> usize {
-    1
 }
 
 impl Settings for IvonConfig {
@@ -131,9 +125,10 @@ impl Ivon {
     pub fn gaussian(&self) -> Gaussian {
         let layout = self.optimisation.problem.arch.layout();
         let mut std = vec![0.0; layout.len()];
-        for (range, precision) in self.pieces() {
-            let Scale { lambda, delta } = self.scale(precision);
-            for (std, hessian) in std[range.clone()].iter_mut().zip(&self.hessian[range]) {
+        let pieces = &self.optimisation.pieces;
+        for (range, precision) in pieces.ranges.iter().zip(&pieces.precisions) {
+            let Scale { lambda, delta } = scale(&self.optimisation.problem, *precision);
+            for (std, hessian) in std[range.clone()].iter_mut().zip(&self.hessian[range.clone()]) {
                 *std = 1.0 / (lambda * (hessian + delta)).sqrt();
             }
         }
@@ -141,41 +136,18 @@ impl Ivon {
         Gaussian::new(params(self.mean.clone()), params(std)).expect("an inverse root is never negative")
     }
 
-    fn pieces(&self) -> impl Iterator<Item = (std::ops::Range<usize>, f32)> {
-        let pieces = &self.optimisation.pieces;
-        pieces.ranges.iter().cloned().zip(pieces.precisions.iter().copied())
-    }
-
-    /// λ and δ for a prior of this precision.
-    fn scale(&self, precision: f32) -> Scale {
-        scale(&self.optimisation.problem, precision)
-    }
-
     /// Draws the point of `sample` of the next step.
     fn draw(&mut self, sample: usize) {
         let Optimisation { problem, pool, isa, pieces, done, .. } = &self.optimisation;
-        let noise = Noise::new(self.seed, problem, done * self.config.samples as u64 + sample as u64);
+        let noise = Noise::new(self.seed, "ivon", problem, done * self.config.samples as u64 + sample as u64);
         let (isa, mean, hessian) = (*isa, &self.mean, &self.hessian);
         pool.pieces(&pieces.ranges, [self.point.values_mut()], |index, [point]| {
             let range = pieces.ranges[index].clone();
             let scale = scale(problem, pieces.precisions[index]);
-            noise.draw(isa, pieces.places[index], scale, &mean[range.clone()], &hessian[range], point);
-        });
-    }
-
-    /// Adds the last gradient to the sums.
-    fn gather(&mut self, first: bool) {
-        let Optimisation { pool, isa, pieces, gradient, .. } = &self.optimisation;
-        let (gradient, point, mean) = (gradient.values(), self.point.values(), &self.mean);
-        let [sum, spread_sum] = &mut self.sums;
-        pool.pieces(&pieces.ranges, [sum, spread_sum], |index, [sum, spread_sum]| {
-            let range = pieces.ranges[index].clone();
-            if first {
-                sum.fill(0.0);
-                spread_sum.fill(0.0);
-            }
-            let (gradient, point) = (&gradient[range.clone()], &point[range.clone()]);
-            isa.run(SumGradients { sum, spread_sum, gradient, point, mean: &mean[range] });
+            let (mean, hessian) = (&mean[range.clone()], &hessian[range]);
+            noise.for_each_block(isa, pieces.places[index], point, |range, noise, out| {
+                isa.run(DrawIvon { scale, mean: &mean[range.clone()], hessian: &hessian[range], noise, out });
+            });
         });
     }
 
@@ -217,27 +189,6 @@ fn scale(problem: &Problem, precision: f32) -> Scale {
     Scale { lambda: (count / problem.temperature) as f32, delta: (f64::from(precision) / count) as f32 }
 }
 
-/// The random numbers of one draw: a stream for each tensor.
-struct Noise(Vec<Stream>);
-
-impl Noise {
-    fn new(seed: u64, problem: &Problem, index: u64) -> Self {
-        let tensors = problem.arch.layout().tensors().iter();
-        Self(tensors.map(|tensor| Stream::new(seed, &format!("ivon/{}", tensor.name()), index)).collect())
-    }
-
-    /// Draws one piece.
-    fn draw(&self, isa: Isa, place: Place, scale: Scale, mean: &[f32], hessian: &[f32], point: &mut [f32]) {
-        let mut noise = [0.0; BLOCK_LEN];
-        for (offset, out) in point.chunks_mut(BLOCK_LEN).enumerate() {
-            let noise = &mut noise[..out.len()];
-            self.0[place.tensor].fill_normal_on(isa, place.block + offset, noise);
-            let range = offset * BLOCK_LEN..offset * BLOCK_LEN + out.len();
-            isa.run(DrawIvon { scale, mean: &mean[range.clone()], hessian: &hessian[range], noise, out });
-        }
-    }
-}
-
 impl Inference for Ivon {
     fn step(&mut self) {
         self.optimisation.load();
@@ -247,7 +198,7 @@ impl Inference for Ivon {
                 self.draw(sample);
             }
             self.optimisation.evaluate(&self.point);
-            self.gather(sample == 0);
+            self.optimisation.gather(&self.point, &self.mean, &mut self.sums, sample == 0);
         }
         self.optimise();
         self.optimisation.done += 1;
@@ -259,24 +210,12 @@ impl Inference for Ivon {
     }
 
     fn info(&mut self) -> Info {
-        let log_likelihood = self.optimisation.log_likelihood.take();
-        let (temperature, count) = (self.optimisation.problem.temperature, self.optimisation.label_count());
-        let (mut entropy, mut prior) = (0.0, 0.0);
-        let log_tau = std::f64::consts::TAU.ln();
-        for (range, precision) in self.pieces() {
-            let (parameters, scale) = (range.len() as f64, self.scale(precision));
-            let sums = SumIvon { scale, mean: &self.mean[range.clone()], hessian: &self.hessian[range] };
-            let [log_stds, squares] = self.optimisation.isa.run(sums);
-            let precision = f64::from(precision);
-            entropy += log_stds + 0.5 * parameters * (log_tau + 1.0);
-            prior -= 0.5 * (precision * squares + parameters * (log_tau - precision.ln()));
-        }
-        Info(vec![
-            ("elbo", (log_likelihood + prior / count) / temperature + entropy / count),
-            ("nll", -log_likelihood),
-            ("kl", -(entropy + prior) / count),
-            ("learning_rate", self.optimisation.learning_rate()),
-        ])
+        let (isa, mean, hessian) = (self.optimisation.isa, &self.mean, &self.hessian);
+        let problem = self.optimisation.problem.clone();
+        self.optimisation.bound(|range, precision| {
+            let scale = scale(&problem, precision);
+            isa.run(SumIvon { scale, mean: &mean[range.clone()], hessian: &hessian[range] })
+        })
     }
 
     fn state(&self) -> State {

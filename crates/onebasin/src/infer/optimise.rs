@@ -1,15 +1,18 @@
 //! Stochastic optimisation: its settings, and what it needs whatever is optimised, such as the model and the minibatches.
 
 use super::distil::Distillation;
-use super::prior::Pieces;
-use super::{Course, Mean, Problem, State};
+use super::prior::{Pieces, Place};
+use super::{Course, Info, Mean, Problem, State};
 use crate::data::Batches;
 use crate::error::{Error, Result};
 use crate::model::{Batch, DifferentiableModel};
 use crate::params::Params;
+use crate::rng::{BLOCK_LEN, Stream};
+use onebasin_kernels::gaussian::SumGradients;
 use onebasin_kernels::optimise::{Adam, Momentum};
 use onebasin_kernels::{Isa, ThreadPool};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Adam's β₁, β₂ and ε, the authors' own.
 const DECAY: f64 = 0.9;
@@ -221,6 +224,40 @@ impl Optimisation {
         self.log_likelihood.add(log_likelihood / self.labels.len() as f64);
     }
 
+    /// Adds the last gradient to sums of gradients, and of gradients times distances from the mean.
+    pub(super) fn gather(&self, point: &Params, mean: &[f32], [sum, spread_sum]: &mut [Vec<f32>; 2], first: bool) {
+        let (isa, gradient) = (self.isa, self.gradient.values());
+        let (point, ranges) = (point.values(), &self.pieces.ranges);
+        self.pool.pieces(ranges, [sum, spread_sum], |index, [sum, spread_sum]| {
+            let range = ranges[index].clone();
+            if first {
+                sum.fill(0.0);
+                spread_sum.fill(0.0);
+            }
+            let (gradient, point) = (&gradient[range.clone()], &point[range.clone()]);
+            isa.run(SumGradients { sum, spread_sum, gradient, point, mean: &mean[range] });
+        });
+    }
+
+    /// What variational inference logs; `moments` gives Σ log σ and Σ (μ² + σ²) of a piece and its prior's precision.
+    pub(super) fn bound(&mut self, moments: impl Fn(Range<usize>, f32) -> [f64; 2]) -> Info {
+        let (log_likelihood, log_tau) = (self.log_likelihood.take(), std::f64::consts::TAU.ln());
+        let (temperature, count) = (self.problem.temperature, self.label_count());
+        let (mut entropy, mut prior) = (0.0, 0.0);
+        for (range, precision) in self.pieces.ranges.iter().zip(&self.pieces.precisions) {
+            let [log_stds, squares] = moments(range.clone(), *precision);
+            let (count, precision) = (range.len() as f64, f64::from(*precision));
+            entropy += log_stds + 0.5 * count * (log_tau + 1.0);
+            prior -= 0.5 * (precision * squares + count * (log_tau - precision.ln()));
+        }
+        Info(vec![
+            ("elbo", (log_likelihood + prior / count) / temperature + entropy / count),
+            ("nll", -log_likelihood),
+            ("kl", -(entropy + prior) / count),
+            ("learning_rate", self.learning_rate()),
+        ])
+    }
+
     /// Labels that all training examples together count as, against the prior.
     pub(super) fn label_count(&self) -> f64 {
         self.problem.training.len() as f64 * self.distillation.as_ref().map_or(1.0, |distillation| distillation.weight)
@@ -250,5 +287,32 @@ impl Optimisation {
         self.done = state.get_number("done")? as u64;
         self.log_likelihood = state.get_mean("log_likelihood")?;
         Ok(())
+    }
+}
+
+/// The random numbers of one draw of a Gaussian: a stream for each tensor.
+pub(super) struct Noise(Vec<Stream>);
+
+impl Noise {
+    /// Those of draw number `index` of a method.
+    pub(super) fn new(seed: u64, method: &str, problem: &Problem, index: u64) -> Self {
+        let tensors = problem.arch.layout().tensors().iter();
+        Self(tensors.map(|tensor| Stream::new(seed, &format!("{method}/{}", tensor.name()), index)).collect())
+    }
+
+    /// Calls `draw` with each block of a piece: its range inside the piece, its noise, and where its point goes.
+    pub(super) fn for_each_block(
+        &self,
+        isa: Isa,
+        place: Place,
+        point: &mut [f32],
+        mut draw: impl FnMut(Range<usize>, &[f32], &mut [f32]),
+    ) {
+        let mut noise = [0.0; BLOCK_LEN];
+        for (offset, out) in point.chunks_mut(BLOCK_LEN).enumerate() {
+            let noise = &mut noise[..out.len()];
+            self.0[place.tensor].fill_normal_on(isa, place.block + offset, noise);
+            draw(offset * BLOCK_LEN..offset * BLOCK_LEN + out.len(), noise, out);
+        }
     }
 }

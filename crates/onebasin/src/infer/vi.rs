@@ -1,15 +1,14 @@
 //! Mean-field variational inference: a diagonal Gaussian maximises the evidence lower bound.
 
 use super::distil::Distillation;
-use super::optimise::{Optimisation, StepRule};
+use super::optimise::{Noise, Optimisation, StepRule};
 use super::prior::Place;
 use super::{Course, Inference, Info, Optimise, Prior, Problem, Scaling, Settings, Started, State, Teacher};
 use crate::error::{Error, Result};
 use crate::keys::number;
 use crate::params::Params;
 use crate::posterior::{Gaussian, Posterior};
-use crate::rng::{BLOCK_LEN, Stream};
-use onebasin_kernels::gaussian::{Draw, Spread, StepGaussian, SumGradients, SumMoments};
+use onebasin_kernels::gaussian::{Draw, Spread, StepGaussian, SumMoments};
 use onebasin_kernels::optimise::Rule;
 use onebasin_kernels::{Isa, ThreadPool, math};
 use serde::{Deserialize, Serialize};
@@ -116,45 +115,14 @@ impl Vi {
         Gaussian::new(params(self.mean.clone()), params(std)).expect("softplus is never negative")
     }
 
-    /// E[log p(θ)] of the prior minus E[log q(θ)]: what is added to the expected log-likelihood, at temperature one
-    /// minus the Kullback-Leibler divergence.
-    fn entropy_and_prior(&self) -> (f64, f64) {
-        let (isa, pieces) = (self.optimisation.isa, &self.optimisation.pieces);
-        let (mut entropy, mut prior) = (0.0, 0.0);
-        for (range, precision) in pieces.ranges.iter().zip(&pieces.precisions) {
-            let (count, precision) = (range.len() as f64, f64::from(*precision));
-            let moments = isa.run(SumMoments { mean: &self.mean[range.clone()], rho: &self.rho[range.clone()] });
-            let log_tau = std::f64::consts::TAU.ln();
-            entropy += moments.log_stds + 0.5 * count * (log_tau + 1.0);
-            prior -= 0.5 * (precision * moments.squares + count * (log_tau - precision.ln()));
-        }
-        (entropy, prior)
-    }
-
     /// Draws the point of `sample` of the next step.
     fn draw(&mut self, sample: usize) {
         let Optimisation { problem, pool, isa, pieces, done, .. } = &self.optimisation;
-        let noise = Noise::new(self.seed, problem, done * self.samples as u64 + sample as u64);
+        let noise = Noise::new(self.seed, "vi", problem, done * self.samples as u64 + sample as u64);
         let (isa, mean, rho) = (*isa, &self.mean, &self.rho);
         pool.pieces(&pieces.ranges, [self.point.values_mut()], |index, [point]| {
             let range = pieces.ranges[index].clone();
-            noise.draw(isa, pieces.places[index], &mean[range.clone()], &rho[range], point);
-        });
-    }
-
-    /// Adds the last gradient to the sums.
-    fn gather(&mut self, first: bool) {
-        let Optimisation { pool, isa, pieces, gradient, .. } = &self.optimisation;
-        let (gradient, point, mean) = (gradient.values(), self.point.values(), &self.mean);
-        let [sum, spread_sum] = &mut self.sums;
-        pool.pieces(&pieces.ranges, [sum, spread_sum], |index, [sum, spread_sum]| {
-            let range = pieces.ranges[index].clone();
-            if first {
-                sum.fill(0.0);
-                spread_sum.fill(0.0);
-            }
-            let (gradient, point) = (&gradient[range.clone()], &point[range.clone()]);
-            isa.run(SumGradients { sum, spread_sum, gradient, point, mean: &mean[range] });
+            draw(&noise, isa, pieces.places[index], &mean[range.clone()], &rho[range], point);
         });
     }
 
@@ -165,7 +133,7 @@ impl Vi {
         let scale = (1.0 / (temperature * (self.samples * optimise.batch) as f64)) as f32;
         let decay = (1.0 / (temperature * count)) as f32;
         let entropy = (1.0 / count) as f32;
-        let noise = Noise::new(self.seed, problem, (done + 1) * self.samples as u64);
+        let noise = Noise::new(self.seed, "vi", problem, (done + 1) * self.samples as u64);
         let (isa, single, gradient) = (*isa, self.samples == 1, gradient.values());
         let [sum, spread_sum] = &self.sums;
         let ([first, second], [third, fourth]) = (&mut self.mean_moments, &mut self.rho_moments);
@@ -189,7 +157,7 @@ impl Vi {
                 decay: decay * pieces.precisions[index],
                 entropy,
             });
-            noise.draw(isa, pieces.places[index], mean, rho, point);
+            draw(&noise, isa, pieces.places[index], mean, rho, point);
         });
     }
 }
@@ -197,25 +165,11 @@ impl Vi {
 /// The vectors of a saved state.
 const NAMES: [&str; 6] = ["mean", "rho", "mean.first", "mean.second", "rho.first", "rho.second"];
 
-/// The random numbers of one draw: a stream for each tensor.
-struct Noise(Vec<Stream>);
-
-impl Noise {
-    fn new(seed: u64, problem: &Problem, index: u64) -> Self {
-        let tensors = problem.arch.layout().tensors().iter();
-        Self(tensors.map(|tensor| Stream::new(seed, &format!("vi/{}", tensor.name()), index)).collect())
-    }
-
-    /// Draws one piece.
-    fn draw(&self, isa: Isa, place: Place, mean: &[f32], rho: &[f32], point: &mut [f32]) {
-        let mut noise = [0.0; BLOCK_LEN];
-        for (offset, out) in point.chunks_mut(BLOCK_LEN).enumerate() {
-            let noise = &mut noise[..out.len()];
-            self.0[place.tensor].fill_normal_on(isa, place.block + offset, noise);
-            let range = offset * BLOCK_LEN..offset * BLOCK_LEN + out.len();
-            isa.run(Draw { mean: &mean[range.clone()], rho: &rho[range], noise, out });
-        }
-    }
+/// Draws one piece.
+fn draw(noise: &Noise, isa: Isa, place: Place, mean: &[f32], rho: &[f32], point: &mut [f32]) {
+    noise.for_each_block(isa, place, point, |range, noise, out| {
+        isa.run(Draw { mean: &mean[range.clone()], rho: &rho[range], noise, out });
+    });
 }
 
 impl Inference for Vi {
@@ -228,7 +182,7 @@ impl Inference for Vi {
             }
             self.optimisation.evaluate(&self.point);
             if self.samples > 1 {
-                self.gather(sample == 0);
+                self.optimisation.gather(&self.point, &self.mean, &mut self.sums, sample == 0);
             }
         }
         match self.optimisation.rule() {
@@ -243,15 +197,11 @@ impl Inference for Vi {
     }
 
     fn info(&mut self) -> Info {
-        let log_likelihood = self.optimisation.log_likelihood.take();
-        let (temperature, count) = (self.optimisation.problem.temperature, self.optimisation.label_count());
-        let (entropy, prior) = self.entropy_and_prior();
-        Info(vec![
-            ("elbo", (log_likelihood + prior / count) / temperature + entropy / count),
-            ("nll", -log_likelihood),
-            ("kl", -(entropy + prior) / count),
-            ("learning_rate", self.optimisation.learning_rate()),
-        ])
+        let (isa, mean, rho) = (self.optimisation.isa, &self.mean, &self.rho);
+        self.optimisation.bound(|range, _| {
+            let moments = isa.run(SumMoments { mean: &mean[range.clone()], rho: &rho[range] });
+            [moments.log_stds, moments.squares]
+        })
     }
 
     fn state(&self) -> State {

@@ -113,10 +113,10 @@ fn a_distilled_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() 
         for class in 0..CLASSES {
             let before = (class + CLASSES - 1) % CLASSES;
             let right = std::array::from_fn(|row| {
-                let taught = |other: usize| {
+                let distilled = |other: usize| {
                     0.75 * exact.mean[other * CLASSES + class] + 0.25 * exact.mean[other * CLASSES + before]
                 };
-                let products: f64 = (0..ROWS).map(|other| exact.precision[row][other] * taught(other)).sum();
+                let products: f64 = (0..ROWS).map(|other| exact.precision[row][other] * distilled(other)).sum();
                 weight * products + exact.prior[row] * f64::from(mean[row * CLASSES + class])
             });
             for (row, expected) in solve(&factor, right).into_iter().enumerate() {

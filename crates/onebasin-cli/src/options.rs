@@ -61,7 +61,8 @@ impl ResultArgs {
 /// Calls a setting by its flag, and says which flags help.
 pub(crate) fn as_flag(error: Error) -> anyhow::Error {
     match error {
-        Error::Setting { key, value, expected } => {
+        // A key with a dot is one of a configuration.
+        Error::Setting { key, value, expected } if !key.contains('.') => {
             anyhow::anyhow!("--{} is {value}; it must be {expected}", key.replace('_', "-"))
         }
         error => with_remedy(error),

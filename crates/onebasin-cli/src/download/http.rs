@@ -113,7 +113,7 @@ fn request(agent: &Agent, url: &str, have: &mut u64) -> Result<Response<Body>, S
                 *have = 0;
                 return Ok(response);
             }
-            // The server has nothing behind so many bytes, or something else than was asked for: begin anew.
+            // The server has nothing behind so many bytes, or something else than was asked for: start over.
             206 | 416 if *have > 0 => *have = 0,
             _ => return Err(format!("the server answers {}", response.status())),
         }

@@ -22,7 +22,7 @@ pub struct TrainConfig {
     /// Divides the log posterior; below one it is a cold posterior.
     #[serde(default = "number::<1, _>")]
     pub temperature: f64,
-    /// A posterior whose draws Markov chains begin at.
+    /// A posterior to start from: Markov chains at its draws, IVON at its mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
     /// What to learn from.

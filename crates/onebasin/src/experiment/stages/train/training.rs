@@ -37,6 +37,10 @@ impl Prepared {
         let problem = config.problem(training)?;
         let start = config.start.as_deref().map(StoredPosterior::read).transpose()?;
         let from = start.as_ref().map(|start| &start.posterior);
+        if let (Some(file), Some(from)) = (&config.start, from) {
+            let fits = problem.arch.layout().check_same(from.layout());
+            fits.map_err(|error| error.at(format_args!("`start`, {}", file.display())))?;
+        }
         Ok(Self {
             inference: config.infer.start(&problem, config.seed, &context.pool, from)?,
             predictor: Predictor::new(&problem.arch, problem.likelihood, &context.pool)?,

@@ -5,7 +5,7 @@ use crate::networks::preset;
 use onebasin::arch::{Arch, Mlp, Preset};
 use onebasin::data;
 use onebasin::data::{Dataset, Examples, Scaling, Split, Standardisation};
-use onebasin::infer::{Hmc, HmcConfig, Inference, Optimise, Optimiser, Prior, Problem, Schedule, Vi, ViConfig};
+use onebasin::infer::{Hmc, HmcConfig, Inference, Optimise, Prior, Problem, Vi, ViConfig};
 use onebasin::measure::{BarrierSettings, Curves};
 use onebasin::net::Likelihood;
 use onebasin::params::Params;
@@ -52,19 +52,7 @@ impl Training {
     fn new(network: &str, seed: u64, threads: usize) -> Result<Self, Box<dyn Error>> {
         let preset = preset(network)?;
         let batch = if matches!(preset, Preset::Mlp(_)) { 500 } else { 128 };
-        let config = ViConfig {
-            optimise: Optimise {
-                epochs: 1e6,
-                batch,
-                optimiser: Optimiser::Adam,
-                learning_rate: 1e-3,
-                momentum: 0.0,
-                schedule: Schedule::Constant,
-                warmup: 0.0,
-            },
-            std: 0.01,
-            samples: 1,
-        };
+        let config = ViConfig { optimise: Optimise::new(1e6, batch, 1e-3), std: 0.01, samples: 1 };
         Ok(Self { vi: Vi::new(&config, &problem(preset, Split::Train, 0.01)?, seed, &pool(threads)?)? })
     }
 

@@ -3,7 +3,7 @@
 //! The standard deviation is σ = softplus(ρ) = ln(1 + eᵖ), and ρ is what is stepped.
 
 use crate::lanes::{Kernel, Lanes};
-use crate::optimise::Rule;
+use crate::optimise::{Rule, Squares};
 use crate::{math, optimise};
 
 /// Values that take all steps of a computation before the next ones do.
@@ -110,7 +110,7 @@ impl Kernel for SumGradients<'_> {
 /// dρ = (scale · g ε − decay · σ + entropy / σ) · sigmoid(ρ)
 /// ```
 ///
-/// The noise ε is not kept: σ ε is θ − μ, rounded as the network saw it.
+/// The noise ε is not kept: σ ε is θ − μ, rounded as the network saw it. The step of μ also takes shrink · μ off it.
 pub struct StepGaussian<'a, R> {
     /// How a gradient becomes a step.
     pub rule: R,
@@ -126,6 +126,15 @@ pub struct StepGaussian<'a, R> {
     pub gradient: &'a [f32],
     /// Where the gradient was taken; as many.
     pub spread: Spread<'a>,
+    /// What the terms of the bound count.
+    pub weights: Weights,
+    /// Decoupled weight decay of μ, which no rule sees.
+    pub shrink: f32,
+}
+
+/// What the terms of the evidence lower bound count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights {
     /// Multiplies the gradient of the log-likelihood.
     pub scale: f32,
     /// The precision of the prior, scaled likewise.
@@ -147,14 +156,60 @@ impl<R: Rule> Kernel for StepGaussian<'_, R> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         match self.spread {
-            Spread::Point(point) => self.steps::<V>(point, |gradient, point, mean| gradient * (point - mean)),
-            Spread::Summed(sum) => self.steps::<V>(sum, |_, product, _| product),
+            Spread::Point(point) => self.steps::<V>(point, of_point),
+            Spread::Summed(sum) => self.steps::<V>(sum, of_sum),
+        }
+    }
+}
+
+/// Makes g · σ ε of g, θ and μ.
+#[inline(always)]
+fn of_point(gradient: f32, point: f32, mean: f32) -> f32 {
+    gradient * (point - mean)
+}
+
+/// Makes g · σ ε, summed over draws, of itself.
+#[inline(always)]
+fn of_sum(_: f32, product: f32, _: f32) -> f32 {
+    product
+}
+
+/// The slopes of a chunk, and what they are made of.
+struct Slopes {
+    exp: [f32; CHUNK],
+    std: [f32; CHUNK],
+    mean: [f32; CHUNK],
+    rho: [f32; CHUNK],
+}
+
+impl Slopes {
+    const ZERO: Self = Self { exp: [0.0; CHUNK], std: [0.0; CHUNK], mean: [0.0; CHUNK], rho: [0.0; CHUNK] };
+
+    /// Computes those of a chunk; `product` makes g · σ ε of g, a value of `spread` and μ.
+    #[inline(always)]
+    fn compute(
+        &mut self,
+        weights: Weights,
+        [mean, rho, gradient, spread]: [&[f32]; 4],
+        product: impl Fn(f32, f32, f32) -> f32,
+    ) {
+        let (len, Weights { scale, decay, entropy }) = (mean.len(), weights);
+        let (rho, gradient, spread) = (&rho[..len], &gradient[..len], &spread[..len]);
+        softplus(rho, &mut self.exp, &mut self.std);
+        let (mean_slopes, rho_slopes) = (&mut self.mean[..len], &mut self.rho[..len]);
+        let (exp, std) = (&self.exp[..len], &self.std[..len]);
+        for i in 0..len {
+            // With e = exp(-|ρ|): sigmoid(ρ) = (e if ρ < 0, else 1) / (1 + e).
+            let (e, std) = (exp[i], std[i]);
+            let ratio = if rho[i] < 0.0 { e } else { 1.0 } * math::reciprocal((1.0 + e) * std);
+            let of_log_std = scale.mul_add(product(gradient[i], spread[i], mean[i]), entropy);
+            rho_slopes[i] = ratio * (-decay * std).mul_add(std, of_log_std);
+            mean_slopes[i] = (-decay).mul_add(mean[i], scale * gradient[i]);
         }
     }
 }
 
 impl<R: Rule> StepGaussian<'_, R> {
-    /// `product` makes g · σ ε of g, a value of `spread` and μ.
     #[inline(always)]
     fn steps<V: Lanes>(self, spread: &[f32], product: impl Fn(f32, f32, f32) -> f32) {
         let len = self.mean.len();
@@ -165,29 +220,58 @@ impl<R: Rule> StepGaussian<'_, R> {
         let [rho_first, rho_second] = self.rho_moments;
         let (mean_first, mean_second) = (&mut mean_first[..len], &mut mean_second[..second_len]);
         let (rho_first, rho_second) = (&mut rho_first[..len], &mut rho_second[..second_len]);
-        let (mut exp, mut std) = ([0.0; CHUNK], [0.0; CHUNK]);
-        let (mut mean_slopes, mut rho_slopes) = ([0.0; CHUNK], [0.0; CHUNK]);
+        let mut slopes = Slopes::ZERO;
         for first in (0..len).step_by(CHUNK) {
             let range = first..(first + CHUNK).min(len);
             let second_range = range.start.min(second_len)..range.end.min(second_len);
             prefetch::<V, 8>(range.end, [mean, rho, gradient, spread, mean_first, rho_first, mean_second, rho_second]);
             let (mean, rho) = (&mut mean[range.clone()], &mut rho[range.clone()]);
-            let (gradient, spread) = (&gradient[range.clone()], &spread[range.clone()]);
-            let (mean_slopes, rho_slopes) = (&mut mean_slopes[..mean.len()], &mut rho_slopes[..mean.len()]);
-            softplus(rho, &mut exp, &mut std);
-            for i in 0..mean.len() {
-                // With e = exp(-|ρ|): sigmoid(ρ) = (e if ρ < 0, else 1) / (1 + e).
-                let (e, std) = (exp[i], std[i]);
-                let ratio = if rho[i] < 0.0 { e } else { 1.0 } * math::reciprocal((1.0 + e) * std);
-                let of_log_std = self.scale.mul_add(product(gradient[i], spread[i], mean[i]), self.entropy);
-                rho_slopes[i] = ratio * (-self.decay * std).mul_add(std, of_log_std);
-                mean_slopes[i] = (-self.decay).mul_add(mean[i], self.scale * gradient[i]);
-            }
-            let second = &mut mean_second[second_range.clone()];
-            optimise::step::<V, R>(self.rule, mean, mean_slopes, &mut mean_first[range.clone()], second);
-            let second = &mut rho_second[second_range];
-            optimise::step::<V, R>(self.rule, rho, rho_slopes, &mut rho_first[range], second);
+            slopes.compute(self.weights, [mean, rho, &gradient[range.clone()], &spread[range.clone()]], &product);
+            let (mean_slopes, rho_slopes) = (&slopes.mean[..mean.len()], &slopes.rho[..mean.len()]);
+            let moments = [&mut mean_first[range.clone()], &mut mean_second[second_range.clone()]];
+            optimise::step::<V, R>(self.rule, self.shrink, mean, mean_slopes, moments);
+            let moments = [&mut rho_first[range], &mut rho_second[second_range]];
+            optimise::step::<V, R>(self.rule, 0.0, rho, rho_slopes, moments);
         }
+    }
+}
+
+/// The sum of the squared slopes of a step of μ and ρ.
+pub struct SquareGaussian<'a> {
+    /// μ
+    pub mean: &'a [f32],
+    /// ρ, as many.
+    pub rho: &'a [f32],
+    /// g, as many.
+    pub gradient: &'a [f32],
+    /// Where the gradient was taken; as many.
+    pub spread: Spread<'a>,
+    /// What the terms of the bound count.
+    pub weights: Weights,
+}
+
+impl Kernel<f64> for SquareGaussian<'_> {
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> f64 {
+        match self.spread {
+            Spread::Point(point) => self.sum(point, of_point),
+            Spread::Summed(sum) => self.sum(sum, of_sum),
+        }
+    }
+}
+
+impl SquareGaussian<'_> {
+    #[inline(always)]
+    fn sum(self, spread: &[f32], product: impl Fn(f32, f32, f32) -> f32) -> f64 {
+        let (mut slopes, mut squares) = (Slopes::ZERO, Squares::default());
+        for first in (0..self.mean.len()).step_by(CHUNK) {
+            let range = first..(first + CHUNK).min(self.mean.len());
+            let chunk = [self.mean, self.rho, self.gradient, spread].map(|array| &array[range.clone()]);
+            slopes.compute(self.weights, chunk, &product);
+            squares.add(&slopes.mean[..range.len()]);
+            squares.add(&slopes.rho[..range.len()]);
+        }
+        squares.sum()
     }
 }
 

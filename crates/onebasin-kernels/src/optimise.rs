@@ -15,13 +15,15 @@ pub unsafe trait Rule: Copy + Send + Sync {
     unsafe fn delta<V: Lanes>(self, gradient: V, first: &mut V, second: &mut V) -> V;
 }
 
-/// Gradient ascent with momentum: v ← μ v + g, step = rate · v.
+/// Gradient ascent with momentum: v ← μ v + g, step = rate · v, or with Nesterov's momentum rate · (μ v + g), v the new one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Momentum {
     /// The learning rate.
     pub rate: f32,
     /// μ; 0 for none.
     pub momentum: f32,
+    /// Whether the momentum is Nesterov's.
+    pub nesterov: bool,
 }
 
 // SAFETY: nothing but arithmetic.
@@ -32,8 +34,9 @@ unsafe impl Rule for Momentum {
     unsafe fn delta<V: Lanes>(self, gradient: V, first: &mut V, _: &mut V) -> V {
         // SAFETY: the caller runs on the instruction set.
         unsafe {
-            *first = V::splat(self.momentum).mul_add(*first, gradient);
-            V::splat(self.rate).mul(*first)
+            let momentum = V::splat(self.momentum);
+            *first = momentum.mul_add(*first, gradient);
+            V::splat(self.rate).mul(if self.nesterov { momentum.mul_add(*first, gradient) } else { *first })
         }
     }
 }
@@ -72,7 +75,7 @@ unsafe impl Rule for Adam {
     }
 }
 
-/// One step of a point: θ ← θ + step(scale · gradient − decay · θ).
+/// One step of a point: θ ← θ + step(scale · gradient − decay · θ) − shrink · θ.
 pub struct StepPoint<'a, R> {
     /// How the gradient becomes a step.
     pub rule: R,
@@ -88,6 +91,8 @@ pub struct StepPoint<'a, R> {
     pub scale: f32,
     /// The precision of the prior, scaled likewise.
     pub decay: f32,
+    /// Decoupled weight decay, which no rule sees.
+    pub shrink: f32,
 }
 
 impl<R: Rule> Kernel for StepPoint<'_, R> {
@@ -100,10 +105,9 @@ impl<R: Rule> Kernel for StepPoint<'_, R> {
             let second_range = range.start.min(second_len)..range.end.min(second_len);
             let (params, gradient) = (&mut self.params[range.clone()], &self.gradient[range.clone()]);
             let slopes = &mut slopes[..params.len()];
-            for i in 0..slopes.len() {
-                slopes[i] = (-self.decay).mul_add(params[i], self.scale * gradient[i]);
-            }
-            step::<V, R>(self.rule, params, slopes, &mut self.first[range], &mut self.second[second_range]);
+            fill_slopes(slopes, params, gradient, self.scale, self.decay);
+            let moments = [&mut self.first[range], &mut self.second[second_range]];
+            step::<V, R>(self.rule, self.shrink, params, slopes, moments);
         }
     }
 }
@@ -111,14 +115,14 @@ impl<R: Rule> Kernel for StepPoint<'_, R> {
 /// Values whose slopes are computed before they are stepped.
 const CHUNK: usize = 256;
 
-/// Steps `params` along their slopes; `first` is as long, and so is `second` if the rule uses it.
+/// Steps `params` along their slopes; the first moments are as many, and so are the second if the rule uses them.
 #[inline(always)]
 pub(super) fn step<V: Lanes, R: Rule>(
     rule: R,
+    shrink: f32,
     params: &mut [f32],
     slopes: &[f32],
-    first: &mut [f32],
-    second: &mut [f32],
+    [first, second]: [&mut [f32]; 2],
 ) {
     let len = params.len();
     let second_len = if R::SECOND { len } else { 0 };
@@ -140,11 +144,66 @@ pub(super) fn step<V: Lanes, R: Rule>(
             let mut moment = load(first);
             let mut square = if R::SECOND { load(second) } else { zero };
             let delta = rule.delta(load(slopes), &mut moment, &mut square);
-            store(load(params).add(delta), params);
+            let point = load(params);
+            store(point.add(V::splat(-shrink).mul_add(point, delta)), params);
             store(moment, first);
             if R::SECOND {
                 store(square, second);
             }
         }
+    }
+}
+
+/// Adds squares in `f64`, side by side, so that the order of the additions is fixed and they fill vectors.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Squares([f64; 16]);
+
+impl Squares {
+    #[inline(always)]
+    pub(super) fn add(&mut self, values: &[f32]) {
+        for values in values.chunks(self.0.len()) {
+            for (sum, value) in self.0.iter_mut().zip(values) {
+                *sum += f64::from(*value) * f64::from(*value);
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn sum(self) -> f64 {
+        self.0.iter().sum()
+    }
+}
+
+/// The sum of the squared slopes of a step of a point.
+pub struct SquarePoint<'a> {
+    /// θ
+    pub params: &'a [f32],
+    /// As many.
+    pub gradient: &'a [f32],
+    /// Multiplies the gradient.
+    pub scale: f32,
+    /// The precision of the prior, scaled likewise.
+    pub decay: f32,
+}
+
+impl Kernel<f64> for SquarePoint<'_> {
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> f64 {
+        let (mut slopes, mut squares) = ([0.0; CHUNK], Squares::default());
+        for (params, gradient) in self.params.chunks(CHUNK).zip(self.gradient.chunks(CHUNK)) {
+            let slopes = &mut slopes[..params.len()];
+            fill_slopes(slopes, params, gradient, self.scale, self.decay);
+            squares.add(slopes);
+        }
+        squares.sum()
+    }
+}
+
+/// slope = scale · gradient − decay · θ
+#[inline(always)]
+fn fill_slopes(slopes: &mut [f32], params: &[f32], gradient: &[f32], scale: f32, decay: f32) {
+    let (params, gradient) = (&params[..slopes.len()], &gradient[..slopes.len()]);
+    for i in 0..slopes.len() {
+        slopes[i] = (-decay).mul_add(params[i], scale * gradient[i]);
     }
 }

@@ -3,7 +3,7 @@
 use onebasin::arch::Preset;
 use onebasin::data::{Scaling, Subset};
 use onebasin::experiment::TrainConfig;
-use onebasin::infer::{Method, Optimiser, Schedule};
+use onebasin::infer::{Method, Optimise, Optimiser, Schedule};
 use onebasin::net::Likelihood;
 use proptest::prelude::*;
 
@@ -63,6 +63,7 @@ fn what_is_not_said_has_a_default() {
     assert_eq!((vi.std, vi.samples), (0.01, 1));
     let optimise = vi.optimise;
     assert_eq!((optimise.optimiser, optimise.schedule), (Optimiser::Adam, Schedule::Constant));
+    assert_eq!(optimise, Optimise::new(3.0, 50, 1e-3));
     assert_eq!((optimise.momentum, optimise.warmup), (0.9, 0.0));
     let Method::Hmc(hmc) = read(HMC, &[]).unwrap().infer else { panic!("it is hmc") };
     assert_eq!((hmc.chains, hmc.thin, hmc.max_leapfrog_steps), (4, 1, 1000));
@@ -123,6 +124,11 @@ fn written_configurations_are_read_back() {
     for (text, overrides) in [
         (SHORTEST, &[][..]),
         (SHORTEST, &["seed=9223372036854775807", "temperature=1e-30", "evaluate.every=0.1"]),
+        (
+            SHORTEST,
+            &["infer.optimise.optimiser=sgd", "infer.optimise.nesterov=true", "infer.optimise.weight_decay=1e-3"],
+        ),
+        (SHORTEST, &["infer.optimise.clip_norm=2", "infer.optimise.schedule=linear"]),
         (SHORTEST, &["likelihood.gaussian.variance=0.1", "data.scaling=standard", "prior.scaling=fan-in"]),
         (HMC, &[]),
         (HMC, &["infer.step=0.1", "infer.trajectory=1", "start='a \"path\" with ü\\'"]),
@@ -136,6 +142,17 @@ fn written_configurations_are_read_back() {
         assert_eq!(serde_json::from_value::<TrainConfig>(json).unwrap(), config);
     }
 }
+
+/// Settings that came later do not change how an earlier configuration is written, so its folder stays its own.
+#[test]
+fn a_configuration_without_the_later_settings_is_written_without_them() {
+    let written = with(&[]).to_toml();
+    for later in ["nesterov", "weight_decay", "clip_norm"] {
+        assert!(!written.contains(later), "{written}");
+    }
+}
+
+const IVON: &str = "infer={ method = 'ivon', optimise = { epochs = 1, batch = 2, learning_rate = 0.1 } }";
 
 #[test]
 fn errors_say_where() {
@@ -155,6 +172,20 @@ fn errors_say_where() {
         (SHORTEST, &["infer.optimise.learning_rate=fast"], "`infer.optimise.learning_rate`: invalid type"),
         (SHORTEST, &["arch.hidden=[1.5]"], "`arch.hidden[0]`"),
         (SHORTEST, &["arch.depth=20"], "unknown field `depth`"),
+        (SHORTEST, &["infer.optimise.nesterov=true"], "`infer.optimise.nesterov` is true; it must be false, unless"),
+        (
+            SHORTEST,
+            &["infer.optimise.weight_decay=1e3"],
+            "`infer.optimise.weight_decay` is 1000; it must be at least 0",
+        ),
+        (SHORTEST, &["infer.optimise.clip_norm=0"], "`infer.optimise.clip_norm` is 0; it must be a positive number"),
+        (SHORTEST, &[IVON, "infer.optimise.optimiser=sgd"], "`infer.optimise.optimiser` is sgd; it must be left out"),
+        (
+            SHORTEST,
+            &[IVON, "infer.optimise.weight_decay=0.1"],
+            "`infer.optimise.weight_decay` is 0.1; it must be left out",
+        ),
+        (SHORTEST, &[IVON, "infer.optimise.clip_norm=1"], "it must be left out: `infer.clip` clips the steps of IVON"),
         (HMC, &["infer.burn_in=soon"], "`infer.burn_in`"),
         (HMC, &["arch.stack=['wide']"], "`arch.stack[0]`"),
         (SHORTEST, &["evaluate.samples=0"], "`evaluate.samples` is 0"),

@@ -7,9 +7,7 @@ use onebasin::data::{Examples, Scaling, Split, Standardisation};
 use onebasin::error::{Error, Result};
 use onebasin::experiment::stages::transpositions::{TranspositionsResult, TranspositionsSettings};
 use onebasin::experiment::{Context, Host, Section, Silent, Stage, config};
-use onebasin::infer::{
-    Inference, Map, MapConfig, Optimise, Optimiser, Prior, Problem, Scaling as PriorScaling, Schedule,
-};
+use onebasin::infer::{Inference, Map, MapConfig, Optimise, Optimiser, Prior, Problem, Scaling as PriorScaling};
 use onebasin::net::Likelihood;
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
@@ -188,8 +186,7 @@ proptest! {
             arch,
         };
         let optimiser = if adam { Optimiser::Adam } else { Optimiser::Sgd };
-        let optimise =
-            Optimise { epochs: 1.0, batch: 16, optimiser, learning_rate: 1e-3, momentum: 0.9, schedule: Schedule::Constant, warmup: 0.0 };
+        let optimise = Optimise { optimiser, ..Optimise::new(1.0, 16, 1e-3) };
         let permutations = Permutations::with_transpositions(&spec, transpositions, seed).unwrap();
         let start = problem.arch.initialise(seed);
         let trained = |start: Params| {

@@ -34,6 +34,10 @@ fn numbers_of_optimisation_are_checked() {
     }
     all_refused(&place, "evaluate.every", NOT_POSITIVE);
     all_refused(&place, "infer.optimise.momentum", &["-0.1", "1.0", "nan", "inf", "text"]);
+    all_refused(&place, "infer.optimise.clip_norm", NOT_POSITIVE);
+    all_refused(&place, "infer.optimise.weight_decay", &["-0.1", "100.0", "nan", "inf", "text"]);
+    // Adam has none.
+    all_refused(&place, "infer.optimise.nesterov", &["true", "1", "text"]);
     all_refused(&place, "infer.optimise.warmup", &["-0.1", "25.0", "nan", "inf", "text"]);
     all_refused(&place, "infer.optimise.batch", &["9223372036854775807"]);
     all_refused(&place, "seed", &["-1", "0.5", "nan", "text"]);

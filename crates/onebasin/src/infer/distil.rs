@@ -1,6 +1,6 @@
 //! Knowledge distillation: the predictions of a teacher in the place of labels, its Gaussian in the place of the prior.
 
-use super::{Inference, Optimise, Optimiser, Problem, Schedule, Vi, ViConfig};
+use super::{Inference, Optimise, Problem, Schedule, Vi, ViConfig};
 use crate::error::{Error, Result};
 use crate::params::Params;
 use crate::posterior::Gaussian;
@@ -30,15 +30,8 @@ pub fn distil(
     pool: &ThreadPool,
     monitor: &mut Monitor<'_>,
 ) -> Result<Gaussian> {
-    let optimise = Optimise {
-        epochs,
-        batch: BATCH.min(problem.training.len()),
-        optimiser: Optimiser::Adam,
-        learning_rate: LEARNING_RATE,
-        momentum: 0.0,
-        schedule: Schedule::Cosine,
-        warmup: 0.0,
-    };
+    let batch = BATCH.min(problem.training.len());
+    let optimise = Optimise { schedule: Schedule::Cosine, ..Optimise::new(epochs, batch, LEARNING_RATE) };
     let config = ViConfig { optimise, std: STD, samples: 1 };
     let teacher = Teacher { gaussian: fitted, predictions, weight: WEIGHT };
     let mut vi = Vi::distil(&config, problem, teacher, seed, pool)?;

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IvonConfig {
-    /// How the lower bound is optimised; `momentum` is β₁, and `optimiser` must be left out.
+    /// How the lower bound is optimised; `momentum` is β₁, and `optimiser`, `weight_decay` and `clip_norm` must be left
+    /// out.
     pub optimise: Optimise,
     /// Estimate of the Hessian at the start, h₀; the standard deviations start at 1/√(λ(h₀ + δ)).
     #[serde(default = "default_hessian")]
@@ -47,12 +48,18 @@ impl Settings for IvonConfig {
 
     fn check(&self) -> Result<()> {
         self.optimise.check().map_err(|error| error.within("optimise"))?;
-        if self.optimise.optimiser != Optimiser::default() {
-            return Err(Error::setting(
-                "optimise.optimiser",
-                self.optimise.optimiser,
-                "left out: IVON is an optimiser",
-            ));
+        let Optimise { optimiser, weight_decay, clip_norm, .. } = self.optimise;
+        for (given, key, value, expected) in [
+            (optimiser != Optimiser::default(), "optimiser", optimiser.to_string(), "left out: IVON is an optimiser"),
+            (weight_decay != 0.0, "weight_decay", weight_decay.to_string(), "left out: the prior decays the weights"),
+            (
+                clip_norm.is_some(),
+                "clip_norm",
+                clip_norm.unwrap_or_default().to_string(),
+                "left out: `infer.clip` clips the steps of IVON",
+            ),
+        ] {
+            Error::unless(!given, key, value, expected).map_err(|error| error.within("optimise"))?;
         }
         Error::unless_positive("hessian", self.hessian)?;
         Error::unless_counted("samples", self.samples as u64)?;

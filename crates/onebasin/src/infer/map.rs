@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::params::Params;
 use crate::posterior::Posterior;
 use onebasin_kernels::ThreadPool;
-use onebasin_kernels::optimise::{Rule, StepPoint};
+use onebasin_kernels::optimise::{Rule, SquarePoint, StepPoint};
 use serde::{Deserialize, Serialize};
 
 /// Settings of the MAP estimate.
@@ -63,13 +63,22 @@ impl Map {
 
     fn advance<R: Rule>(&mut self, rule: R) {
         let Optimisation { optimise, problem, pool, isa, pieces, gradient, .. } = &self.optimisation;
-        let scale = (1.0 / (problem.temperature * optimise.batch as f64)) as f32;
-        let decay = (1.0 / (problem.temperature * problem.training.len() as f64)) as f32;
+        let (temperature, gradient, values) = (problem.temperature, gradient.values(), self.point.values());
+        let weights = |factor: f64, index: usize| {
+            let scale = (factor / (temperature * optimise.batch as f64)) as f32;
+            let decay = (factor / (temperature * problem.training.len() as f64)) as f32;
+            (scale, decay * pieces.precisions[index])
+        };
+        let clip = self.optimisation.clip(|index| {
+            let (range, (scale, decay)) = (pieces.ranges[index].clone(), weights(1.0, index));
+            isa.run(SquarePoint { params: &values[range.clone()], gradient: &gradient[range], scale, decay })
+        });
+        let shrink = self.optimisation.shrink();
         let arrays = [self.point.values_mut(), &mut self.first, &mut self.second];
         pool.pieces(&pieces.ranges, arrays, |index, [params, first, second]| {
-            let gradient = &gradient.values()[pieces.ranges[index].clone()];
-            let decay = decay * pieces.precisions[index];
-            isa.run(StepPoint { rule, params, first, second, gradient, scale, decay });
+            let gradient = &gradient[pieces.ranges[index].clone()];
+            let (scale, decay) = weights(clip, index);
+            isa.run(StepPoint { rule, params, first, second, gradient, scale, decay, shrink });
         });
     }
 }

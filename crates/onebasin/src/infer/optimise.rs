@@ -36,6 +36,16 @@ pub struct Optimise {
     /// Momentum of `sgd`.
     #[serde(default = "default_momentum")]
     pub momentum: f64,
+    /// Whether the momentum of `sgd` is Nesterov's.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub nesterov: bool,
+    /// Decoupled weight decay: each step takes this share, times the learning rate, off every parameter or mean. The prior,
+    /// which alone enters the log posterior, decays them too.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub weight_decay: f64,
+    /// Largest norm of the whole gradient of the objective; a longer one is scaled to it. All are allowed by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip_norm: Option<f64>,
     /// Course of the learning rate after the warm-up.
     #[serde(default)]
     pub schedule: Schedule,
@@ -46,6 +56,11 @@ pub struct Optimise {
 
 fn default_momentum() -> f64 {
     0.9
+}
+
+/// Whether a setting is left out where a configuration is written, so that it reads as before there was such a setting.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 named_enum! {
@@ -69,6 +84,8 @@ named_enum! {
         Constant = "constant",
         /// It falls to zero along half a cosine.
         Cosine = "cosine",
+        /// It falls to zero along a line.
+        Linear = "linear",
     }
 }
 
@@ -80,14 +97,38 @@ pub(super) enum StepRule {
 }
 
 impl Optimise {
+    /// Everything else at its default.
+    pub fn new(epochs: f64, batch: usize, learning_rate: f64) -> Self {
+        Self {
+            epochs,
+            batch,
+            optimiser: Optimiser::default(),
+            learning_rate,
+            momentum: default_momentum(),
+            nesterov: false,
+            weight_decay: 0.0,
+            clip_norm: None,
+            schedule: Schedule::default(),
+            warmup: 0.0,
+        }
+    }
+
     /// Says what is wrong with the numbers.
     pub fn check(&self) -> Result<()> {
         for (key, value) in [("epochs", self.epochs), ("learning_rate", self.learning_rate)] {
             Error::unless_positive(key, value)?;
         }
         Error::unless_counted("batch", self.batch as u64)?;
-        let Self { momentum, warmup, epochs, .. } = *self;
+        let Self { momentum, warmup, epochs, learning_rate, weight_decay, .. } = *self;
         Error::unless((0.0..1.0).contains(&momentum), "momentum", momentum, "at least 0 and below 1")?;
+        let able = self.optimiser == Optimiser::Sgd && momentum > 0.0;
+        let expected = "false, unless `optimiser` is \"sgd\" and `momentum` is positive";
+        Error::unless(able || !self.nesterov, "nesterov", self.nesterov, expected)?;
+        // A step must not turn the sign of a parameter.
+        let expected = "at least 0, and below 1 when it is multiplied by `learning_rate`";
+        let decays = weight_decay >= 0.0 && weight_decay * learning_rate < 1.0;
+        Error::unless(decays, "weight_decay", weight_decay, expected)?;
+        self.clip_norm.map_or(Ok(()), |norm| Error::unless_positive("clip_norm", norm))?;
         Error::unless((0.0..epochs).contains(&warmup), "warmup", warmup, "at least 0 and below `epochs`")
     }
 
@@ -109,12 +150,11 @@ impl Optimise {
         if step < warmup {
             return self.learning_rate * (step + 1.0) / (warmup + 1.0);
         }
+        let part = (step - warmup) / (steps - warmup).max(1.0);
         match self.schedule {
             Schedule::Constant => self.learning_rate,
-            Schedule::Cosine => {
-                let part = (step - warmup) / (steps - warmup).max(1.0);
-                self.learning_rate * 0.5 * (1.0 + (std::f64::consts::PI * part).cos())
-            }
+            Schedule::Cosine => self.learning_rate * 0.5 * (1.0 + (std::f64::consts::PI * part).cos()),
+            Schedule::Linear => self.learning_rate * (1.0 - part),
         }
     }
 
@@ -122,7 +162,10 @@ impl Optimise {
     pub(super) fn rule(&self, step: u64, examples: usize) -> StepRule {
         let rate = self.learning_rate_at(step, examples);
         match self.optimiser {
-            Optimiser::Sgd => StepRule::Sgd(Momentum { rate: rate as f32, momentum: self.momentum as f32 }),
+            Optimiser::Sgd => {
+                let Self { momentum, nesterov, .. } = *self;
+                StepRule::Sgd(Momentum { rate: rate as f32, momentum: momentum as f32, nesterov })
+            }
             Optimiser::Adam => {
                 let number = (step + 1) as f64;
                 let correction = (1.0 - SQUARE_DECAY.powf(number)).sqrt();
@@ -265,6 +308,22 @@ impl Optimisation {
 
     pub(super) fn rule(&self) -> StepRule {
         self.optimise.rule(self.done, self.problem.training.len())
+    }
+
+    /// The share that decoupled weight decay takes off every parameter in the next step.
+    pub(super) fn shrink(&self) -> f32 {
+        let Self { optimise, done, problem, .. } = self;
+        (optimise.learning_rate_at(*done, problem.training.len()) * optimise.weight_decay) as f32
+    }
+
+    /// What the gradient is multiplied by so that its norm is at most `clip_norm`; `squares` sums the squares of a piece.
+    pub(super) fn clip(&self, squares: impl Fn(usize) -> f64 + Sync) -> f64 {
+        let Some(largest) = self.optimise.clip_norm else { return 1.0 };
+        let mut sums = vec![0.0; self.pieces.ranges.len()];
+        self.pool.chunks(&mut sums, 1, |index, sum| sum[0] = squares(index));
+        // In the order of the pieces, whichever thread summed them.
+        let norm = sums.iter().sum::<f64>().sqrt();
+        if norm > largest { largest / norm } else { 1.0 }
     }
 
     pub(super) fn course(&self) -> Course {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::keys::number;
 use crate::params::Params;
 use crate::posterior::{Gaussian, Posterior};
-use onebasin_kernels::gaussian::{Draw, Spread, StepGaussian, SumMoments};
+use onebasin_kernels::gaussian::{Draw, Spread, SquareGaussian, StepGaussian, SumMoments, Weights};
 use onebasin_kernels::optimise::Rule;
 use onebasin_kernels::{Isa, ThreadPool, math};
 use serde::{Deserialize, Serialize};
@@ -130,32 +130,39 @@ impl Vi {
     fn advance<R: Rule>(&mut self, rule: R) {
         let Optimisation { optimise, problem, pool, isa, pieces, gradient, done, .. } = &self.optimisation;
         let (temperature, count) = (problem.temperature, self.optimisation.label_count());
-        let scale = (1.0 / (temperature * (self.samples * optimise.batch) as f64)) as f32;
-        let decay = (1.0 / (temperature * count)) as f32;
-        let entropy = (1.0 / count) as f32;
+        let weights = |factor: f64, index: usize| Weights {
+            scale: (factor / (temperature * (self.samples * optimise.batch) as f64)) as f32,
+            decay: (factor / (temperature * count)) as f32 * pieces.precisions[index],
+            entropy: (factor / count) as f32,
+        };
         let noise = Noise::new(self.seed, "vi", problem, (done + 1) * self.samples as u64);
         let (isa, single, gradient) = (*isa, self.samples == 1, gradient.values());
         let [sum, spread_sum] = &self.sums;
+        let gradient = if single { gradient } else { sum };
+        let (mean, rho, point) = (&self.mean, &self.rho, self.point.values());
+        let clip = self.optimisation.clip(|index| {
+            let range = pieces.ranges[index].clone();
+            let spread =
+                if single { Spread::Point(&point[range.clone()]) } else { Spread::Summed(&spread_sum[range.clone()]) };
+            let (mean, rho, gradient) = (&mean[range.clone()], &rho[range.clone()], &gradient[range]);
+            isa.run(SquareGaussian { mean, rho, gradient, spread, weights: weights(1.0, index) })
+        });
+        let shrink = self.optimisation.shrink();
         let ([first, second], [third, fourth]) = (&mut self.mean_moments, &mut self.rho_moments);
         let arrays = [&mut self.mean[..], &mut self.rho, self.point.values_mut(), first, second, third, fourth];
         pool.pieces(&pieces.ranges, arrays, |index, [mean, rho, point, first, second, third, fourth]| {
             let range = pieces.ranges[index].clone();
-            let (gradient, spread) = if single {
-                (&gradient[range], Spread::Point(point))
-            } else {
-                (&sum[range.clone()], Spread::Summed(&spread_sum[range]))
-            };
+            let spread = if single { Spread::Point(point) } else { Spread::Summed(&spread_sum[range.clone()]) };
             isa.run(StepGaussian {
                 rule,
                 mean,
                 rho,
                 mean_moments: [first, second],
                 rho_moments: [third, fourth],
-                gradient,
+                gradient: &gradient[range],
                 spread,
-                scale,
-                decay: decay * pieces.precisions[index],
-                entropy,
+                weights: weights(clip, index),
+                shrink,
             });
             draw(&noise, isa, pieces.places[index], mean, rho, point);
         });

@@ -2,22 +2,14 @@
 
 use crate::exact::{CLASSES, Data, Exact, IMAGES, NOISE, PARAMETERS, ROWS, problem};
 use onebasin::data::Batches;
-use onebasin::infer::{Inference, Info, Optimise, Optimiser, Problem, Scaling, Schedule, Vi, ViConfig};
+use onebasin::infer::{Inference, Info, Optimise, Optimiser, Problem, Scaling, Vi, ViConfig};
 use onebasin::net::Likelihood;
 use onebasin::rng::Stream;
 use onebasin::threads::pool;
 
 /// Plain gradient ascent.
 fn optimise(batch: usize, rate: f64) -> Optimise {
-    Optimise {
-        epochs: 1e6,
-        batch,
-        optimiser: Optimiser::Sgd,
-        learning_rate: rate,
-        momentum: 0.0,
-        schedule: Schedule::Constant,
-        warmup: 0.0,
-    }
+    Optimise { optimiser: Optimiser::Sgd, momentum: 0.0, ..Optimise::new(1e6, batch, rate) }
 }
 
 fn value(info: &Info, name: &str) -> f64 {

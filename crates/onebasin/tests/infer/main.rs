@@ -6,4 +6,5 @@ mod newton;
 mod recover;
 mod resume;
 mod schedules;
+mod steps;
 mod trajectories;

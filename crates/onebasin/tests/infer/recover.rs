@@ -16,15 +16,7 @@ const CASES: [(Scaling, f64); 4] =
 
 /// Whole batches, so that one step is one epoch.
 fn optimise(steps: u64, rate: f64) -> Optimise {
-    Optimise {
-        epochs: steps as f64,
-        batch: IMAGES,
-        optimiser: Optimiser::Adam,
-        learning_rate: rate,
-        momentum: 0.9,
-        schedule: Schedule::Cosine,
-        warmup: 0.0,
-    }
+    Optimise { schedule: Schedule::Cosine, ..Optimise::new(steps as f64, IMAGES, rate) }
 }
 
 fn run(mut inference: impl Inference) -> impl Inference {

@@ -34,16 +34,20 @@ fn problem() -> Problem {
 
 /// Twelve steps in which batches, epochs and the warm-up end at different times.
 fn optimise(optimiser: Optimiser) -> Optimise {
-    let schedule = Schedule::Cosine;
-    Optimise { epochs: 4.0, batch: 23, optimiser, learning_rate: 0.01, momentum: 0.9, schedule, warmup: 0.9 }
+    Optimise { optimiser, schedule: Schedule::Cosine, warmup: 0.9, ..Optimise::new(4.0, 23, 0.01) }
 }
 
 fn methods() -> Vec<Method> {
     let mut methods = Vec::new();
     for optimiser in [Optimiser::Adam, Optimiser::Sgd] {
         let optimise = optimise(optimiser);
-        methods.push(Method::Map(MapConfig { optimise }));
-        methods.extend([1, 3].map(|samples| Method::Vi(ViConfig { optimise, std: 0.05, samples })));
+        // Shorter than about half of the gradients.
+        let (nesterov, schedule) = (optimiser == Optimiser::Sgd, Schedule::Linear);
+        let clipped = Optimise { nesterov, weight_decay: 0.3, clip_norm: Some(0.7), schedule, ..optimise };
+        for optimise in [optimise, clipped] {
+            methods.push(Method::Map(MapConfig { optimise }));
+            methods.extend([1, 3].map(|samples| Method::Vi(ViConfig { optimise, std: 0.05, samples })));
+        }
         // An ensemble takes ten steps at a time.
         let optimise = Optimise { epochs: 16.0, ..optimise };
         let ivon = IvonConfig { optimise, hessian: 0.5, hessian_decay: 0.99, hold: 0.5, clip: Some(10.0), samples: 2 };

@@ -6,15 +6,7 @@ use onebasin::threads::pool;
 
 /// 10 epochs of 20 steps each on 1000 images.
 fn optimise(schedule: Schedule, warmup: f64) -> Optimise {
-    Optimise {
-        epochs: 10.0,
-        batch: 50,
-        optimiser: Optimiser::Adam,
-        learning_rate: 0.3,
-        momentum: 0.9,
-        schedule,
-        warmup,
-    }
+    Optimise { schedule, warmup, ..Optimise::new(10.0, 50, 0.3) }
 }
 
 fn rates(optimise: &Optimise) -> Vec<f64> {
@@ -40,8 +32,20 @@ fn a_cosine_falls_from_the_rate_to_zero() {
 }
 
 #[test]
+fn a_line_falls_from_the_rate_to_zero_in_equal_steps() {
+    for warmup in [0.0, 2.0] {
+        let optimise = optimise(Schedule::Linear, warmup);
+        let (rates, first) = (rates(&optimise), (20.0 * warmup) as usize);
+        assert_eq!(rates[first], 0.3);
+        let step = 0.3 / (200 - first) as f64;
+        assert!(rates[first..].windows(2).all(|pair| (pair[0] - pair[1] - step).abs() < 1e-15), "{rates:?}");
+        assert!((rates[199] - step).abs() < 1e-15 && optimise.learning_rate_at(200, 1000) == 0.0);
+    }
+}
+
+#[test]
 fn a_warm_up_grows_in_equal_steps_to_the_rate() {
-    for schedule in [Schedule::Constant, Schedule::Cosine] {
+    for schedule in [Schedule::Constant, Schedule::Cosine, Schedule::Linear] {
         let rates = rates(&optimise(schedule, 2.0));
         for (step, rate) in rates[..40].iter().enumerate() {
             assert!((rate - 0.3 * (step + 1) as f64 / 41.0).abs() < 1e-15, "{step}: {rate}");

@@ -3,7 +3,9 @@
 use crate::optimise::{PlainAdam, adam};
 use crate::plain::normals;
 use onebasin_kernels::Isa;
-use onebasin_kernels::gaussian::{Draw, Shift, Spread, StepGaussian, SumGradients, SumMoments};
+use onebasin_kernels::gaussian::{
+    Draw, Shift, Spread, SquareGaussian, StepGaussian, SumGradients, SumMoments, Weights,
+};
 use onebasin_kernels::optimise::Momentum;
 use proptest::prelude::*;
 
@@ -15,14 +17,6 @@ fn std_of(rho: f64) -> f64 {
 /// ρ from far below to far above zero.
 fn rhos(len: usize) -> Vec<f32> {
     normals("rho", len).into_iter().enumerate().map(|(index, value)| value + 4.0 * (index % 7) as f32 - 16.0).collect()
-}
-
-/// What multiplies gradient, prior and entropy.
-#[derive(Clone, Copy, Debug)]
-struct Weights {
-    scale: f32,
-    decay: f32,
-    entropy: f32,
 }
 
 fn weights() -> impl Strategy<Value = Weights> {
@@ -44,6 +38,7 @@ fn mean_slope(weights: Weights, gradient: f64, mean: f64) -> f64 {
 /// A Gaussian and what an optimiser remembers of it.
 #[derive(Clone, Debug, PartialEq)]
 struct Stepped {
+    shrink: f32,
     mean: Vec<f32>,
     rho: Vec<f32>,
     mean_moments: [Vec<f32>; 2],
@@ -53,7 +48,13 @@ struct Stepped {
 impl Stepped {
     fn new(len: usize, second: usize) -> Self {
         let moments = || [vec![0.0; len], vec![0.0; second]];
-        Self { mean: normals("mean", len), rho: rhos(len), mean_moments: moments(), rho_moments: moments() }
+        Self {
+            shrink: 0.0,
+            mean: normals("mean", len),
+            rho: rhos(len),
+            mean_moments: moments(),
+            rho_moments: moments(),
+        }
     }
 
     fn step(
@@ -73,9 +74,8 @@ impl Stepped {
             rho_moments: [third, fourth],
             gradient,
             spread,
-            scale: weights.scale,
-            decay: weights.decay,
-            entropy: weights.entropy,
+            weights,
+            shrink: self.shrink,
         });
     }
 }
@@ -126,15 +126,20 @@ proptest! {
     }
 
     #[test]
-    fn slopes_are_those_of_the_lower_bound(len in 0..700usize, weights in weights()) {
-        let start = Stepped::new(len, 0);
+    fn slopes_are_those_of_the_lower_bound(len in 0..700usize, weights in weights(), shrink in 0.0..0.1f32) {
+        let start = Stepped { shrink, ..Stepped::new(len, 0) };
         let (gradient, noise) = (normals("gradient", len), normals("noise", len));
         for isa in Isa::available() {
             let mut point = vec![0.0; len];
             isa.run(Draw { mean: &start.mean, rho: &start.rho, noise: &noise, out: &mut point });
             let mut found = start.clone();
             // Without momentum the first numbers become the slopes.
-            found.step(isa, Momentum { rate: 0.25, momentum: 0.0 }, weights, &gradient, Spread::Point(&point));
+            let rule = Momentum { rate: 0.25, momentum: 0.0, nesterov: false };
+            found.step(isa, rule, weights, &gradient, Spread::Point(&point));
+            let squares: f64 = found.mean_moments[0].iter().chain(&found.rho_moments[0]).map(|slope| f64::from(*slope).powi(2)).sum();
+            let (mean, rho, spread) = (&start.mean, &start.rho, Spread::Point(&point));
+            let summed = isa.run(SquareGaussian { mean, rho, gradient: &gradient, spread, weights });
+            prop_assert!((summed - squares).abs() <= 1e-12 * squares, "{summed}, not {squares}");
             for index in 0..len {
                 let [g, mean, rho, point] = [gradient[index], start.mean[index], start.rho[index], point[index]].map(f64::from);
                 let slopes = [found.mean_moments[0][index], found.rho_moments[0][index]].map(f64::from);
@@ -145,11 +150,11 @@ proptest! {
                 let off = (slopes[1] - expected).abs();
                 prop_assert!(off <= 2e-6 * size, "rho {index}: off by {off} of {expected}, size {size}");
                 for (new, old, slope) in [
-                    (found.mean[index], mean, slopes[0]),
+                    (found.mean[index], mean, slopes[0] - 4.0 * f64::from(shrink) * mean),
                     (found.rho[index], rho, slopes[1]),
                 ] {
                     let expected = old + 0.25 * slope;
-                    prop_assert!((f64::from(new) - expected).abs() <= 1e-7 * (expected.abs() + old.abs()));
+                    prop_assert!((f64::from(new) - expected).abs() <= 1e-7 * (expected.abs() + old.abs() + slope.abs()));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::plain::{close, normals};
 use onebasin_kernels::Isa;
-use onebasin_kernels::optimise::{Adam, Momentum, StepPoint};
+use onebasin_kernels::optimise::{Adam, Momentum, SquarePoint, StepPoint};
 use proptest::prelude::*;
 
 const STEPS: u64 = 6;
@@ -47,12 +47,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn adam_is_its_formula(len in 0..700usize, scale in 0.5..2.0f32, decay in 0.0..0.01f32) {
+    fn adam_is_its_formula(len in 0..700usize, scale in 0.5..2.0f32, decay in 0.0..0.01f32, shrink in 0.0..0.1f32) {
         let start = normals("point", len);
         let (mut plain, mut rules) = (start.iter().map(|value| f64::from(*value)).collect::<Vec<_>>(), vec![PlainAdam::default(); len]);
         for step in 1..=STEPS {
             for ((value, rule), gradient) in plain.iter_mut().zip(&mut rules).zip(gradient(step, len)) {
-                *value += rule.step(RATE, f64::from(scale) * f64::from(gradient) - f64::from(decay) * *value);
+                *value += rule.step(RATE, f64::from(scale) * f64::from(gradient) - f64::from(decay) * *value) - f64::from(shrink) * *value;
             }
         }
         for isa in Isa::available() {
@@ -60,7 +60,7 @@ proptest! {
             for step in 1..=STEPS {
                 let (rule, gradient) = (adam(RATE, step), gradient(step, len));
                 isa.run(StepPoint {
-                    rule, params: &mut params, first: &mut first, second: &mut second, gradient: &gradient, scale, decay,
+                    rule, params: &mut params, first: &mut first, second: &mut second, gradient: &gradient, scale, decay, shrink,
                 });
             }
             // 1 − β₂ is off by 1.3e-5 as an f32, and so is v; the point is rounded at each step.
@@ -74,26 +74,46 @@ proptest! {
     }
 
     #[test]
-    fn momentum_is_its_formula(len in 0..700usize, scale in 0.5..2.0f32, decay in 0.0..1.0f32, momentum in 0.0..0.95f32) {
+    fn momentum_is_its_formula(
+        len in 0..700usize, scale in 0.5..2.0f32, decay in 0.0..1.0f32, momentum in 0.0..0.95f32, shrink in 0.0..0.1f32,
+        nesterov: bool,
+    ) {
         let start = normals("point", len);
         let (mut plain, mut speed) = (start.iter().map(|value| f64::from(*value)).collect::<Vec<_>>(), vec![0.0; len]);
         for step in 1..=STEPS {
             for ((value, speed), gradient) in plain.iter_mut().zip(&mut speed).zip(gradient(step, len)) {
-                *speed = f64::from(momentum) * *speed + f64::from(scale) * f64::from(gradient) - f64::from(decay) * *value;
-                *value += RATE * *speed;
+                let slope = f64::from(scale) * f64::from(gradient) - f64::from(decay) * *value;
+                *speed = f64::from(momentum) * *speed + slope;
+                let ahead = if nesterov { f64::from(momentum) * *speed + slope } else { *speed };
+                *value += RATE * ahead - f64::from(shrink) * *value;
             }
         }
         for isa in Isa::available() {
             let (mut params, mut first) = (start.clone(), vec![0.0; len]);
             for step in 1..=STEPS {
-                let (rule, gradient) = (Momentum { rate: RATE as f32, momentum }, gradient(step, len));
+                let (rule, gradient) = (Momentum { rate: RATE as f32, momentum, nesterov }, gradient(step, len));
                 // It has no use for second numbers.
                 isa.run(StepPoint {
-                    rule, params: &mut params, first: &mut first, second: &mut [], gradient: &gradient, scale, decay,
+                    rule, params: &mut params, first: &mut first, second: &mut [], gradient: &gradient, scale, decay, shrink,
                 });
             }
             close(&params, &plain, 10.0, 1e-6)?;
             close(&first, &speed, 40.0, 1e-6)?;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_squares_of_the_slopes_are_summed(len in 0..700usize, scale in 0.5..2.0f32, decay in 0.0..1.0f32) {
+        let (params, gradient) = (normals("point", len), gradient(0, len));
+        let slope = |(value, gradient): (&f32, &f32)| f64::from(scale) * f64::from(*gradient) - f64::from(decay) * f64::from(*value);
+        let expected: f64 = params.iter().zip(&gradient).map(slope).map(|slope| slope * slope).sum();
+        for isa in Isa::available() {
+            let found = isa.run(SquarePoint { params: &params, gradient: &gradient, scale, decay });
+            prop_assert!((found - expected).abs() <= 1e-6 * expected, "{found}, not {expected}");
         }
     }
 }
@@ -106,7 +126,16 @@ fn without_a_slope_nothing_moves() {
         let (mut params, mut first, mut second) = (start.clone(), vec![0.0; 37], vec![0.0; 37]);
         for step in 1..=3 {
             let (params, first, second, gradient) = (&mut params, &mut first, &mut second, &gradient);
-            isa.run(StepPoint { rule: adam(RATE, step), params, first, second, gradient, scale: 1.0, decay: 0.0 });
+            isa.run(StepPoint {
+                rule: adam(RATE, step),
+                params,
+                first,
+                second,
+                gradient,
+                scale: 1.0,
+                decay: 0.0,
+                shrink: 0.0,
+            });
         }
         assert_eq!((&params, &first, &second), (&start, &gradient, &gradient), "{isa:?}");
     }
@@ -128,6 +157,7 @@ fn the_first_step_of_adam_is_the_rate_however_small_the_slope() {
                 gradient,
                 scale: 1.0,
                 decay: 0.0,
+                shrink: 0.0,
             });
             for (value, gradient) in params.iter().zip(gradient) {
                 let expected = RATE * f64::from(*gradient) / (f64::from(size) + 1e-8);

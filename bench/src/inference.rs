@@ -52,8 +52,8 @@ impl Training {
     fn new(network: &str, seed: u64, threads: usize) -> Result<Self, Box<dyn Error>> {
         let preset = preset(network)?;
         let batch = if matches!(preset, Preset::Mlp(_)) { 500 } else { 128 };
-        let config = ViConfig { optimise: Optimise::new(1e6, batch, 1e-3), std: 0.01, samples: 1 };
-        Ok(Self { vi: Vi::new(&config, &problem(preset, Split::Train, 0.01)?, seed, &pool(threads)?)? })
+        let config = ViConfig { optimise: Optimise::new(1e6, batch, 1e-3), std: Some(0.01), moped: None, samples: 1 };
+        Ok(Self { vi: Vi::new(&config, &problem(preset, Split::Train, 0.01)?, seed, &pool(threads)?, None)? })
     }
 
     fn step(&mut self) {

@@ -60,7 +60,7 @@ fn what_is_not_said_has_a_default() {
     assert_eq!((config.evaluate.samples, config.evaluate.eval_samples), (128, 8));
     assert_eq!((config.evaluate.every, config.log.every), (None, None));
     let vi = vi(&config);
-    assert_eq!((vi.std, vi.samples), (0.01, 1));
+    assert_eq!((vi.std, vi.moped, vi.samples), (Some(0.01), None, 1));
     let optimise = vi.optimise;
     assert_eq!((optimise.optimiser, optimise.schedule), (Optimiser::Adam, Schedule::Constant));
     assert_eq!(optimise, Optimise::new(3.0, 50, 1e-3));
@@ -130,6 +130,8 @@ fn written_configurations_are_read_back() {
         ),
         (SHORTEST, &["infer.optimise.clip_norm=2", "infer.optimise.schedule=linear"]),
         (SHORTEST, &["likelihood.gaussian.variance=0.1", "data.scaling=standard", "prior.scaling=fan-in"]),
+        (SHORTEST, &["start=x", "infer.moped=0.1"]),
+        (SHORTEST, &["start=x"]),
         (HMC, &[]),
         (HMC, &["infer.step=0.1", "infer.trajectory=1", "start='a \"path\" with ü\\'"]),
     ] {
@@ -153,6 +155,17 @@ fn a_configuration_without_the_later_settings_is_written_without_them() {
 }
 
 const IVON: &str = "infer={ method = 'ivon', optimise = { epochs = 1, batch = 2, learning_rate = 0.1 } }";
+
+const ENSEMBLE: &str =
+    "infer={ method = 'ensemble', members = 2, optimise = { epochs = 1, batch = 2, learning_rate = 0.1 } }";
+
+/// A standard deviation that a posterior may give is not written down.
+#[test]
+fn the_standard_deviation_is_left_open_where_a_posterior_may_give_it() {
+    assert_eq!(vi(&with(&["start=x"])).std, None);
+    assert_eq!(vi(&with(&["start=x", "infer.std=0.2"])).std, Some(0.2));
+    assert_eq!(vi(&with(&["infer.moped=0.1"])).std, None);
+}
 
 #[test]
 fn errors_say_where() {
@@ -191,8 +204,14 @@ fn errors_say_where() {
         (SHORTEST, &["evaluate.samples=0"], "`evaluate.samples` is 0"),
         (
             SHORTEST,
-            &["start=x"],
-            "`vi` cannot start at a posterior; of the methods these can: ivon, hmc; leave `start` out",
+            &["infer.std=0.1", "infer.moped=0.1"],
+            "`infer.moped` is 0.1; it must be left out where `std` is given",
+        ),
+        (SHORTEST, &["infer.moped=0"], "`infer.moped` is 0; it must be a positive number"),
+        (
+            SHORTEST,
+            &["start=x", ENSEMBLE],
+            "`ensemble` cannot start at a posterior; of the methods these can: map, vi, ivon, hmc; leave `start` out",
         ),
     ] {
         let error = read(text, overrides).unwrap_err();

@@ -3,6 +3,7 @@
 use crate::arch::Shape;
 use crate::data::catalogue;
 use crate::error::{Error, Result};
+use crate::infer::ViConfig;
 use crate::keys;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -22,9 +23,11 @@ pub fn read_table(name: &str, text: &str, overrides: &[String]) -> Result<Table>
 
 /// Reads typed settings from a table; errors call it `name` and say which key is wrong.
 ///
-/// The shape and the number of classes of a data set complete the network that stands beside it.
+/// The shape and the number of classes of a data set complete the network that stands beside it, and variational inference
+/// that starts at no posterior is told its standard deviation.
 pub fn from_table<T: DeserializeOwned>(name: &str, mut table: Table) -> Result<T> {
     complete_networks(&mut table, None).map_err(|error| error.at(name))?;
+    complete_starts(&mut table);
     keys::from_table(name, table.clone()).or_else(|error| {
         // A mistake in the data says more than what a network lacks for want of them.
         complete_networks(&mut table, Some((Shape::vector(1), 2)))?;
@@ -76,4 +79,17 @@ fn complete_networks(table: &mut Table, others: Option<(Shape, usize)>) -> Resul
     }
     let mut inner = table.iter_mut().filter_map(|(_, value)| value.as_table_mut());
     inner.try_for_each(|inner| complete_networks(inner, others))
+}
+
+/// Writes the standard deviation at the start of variational inference out where no posterior could give another.
+fn complete_starts(table: &mut Table) {
+    let starts = table.contains_key("start");
+    for (key, value) in table.iter_mut() {
+        let Value::Table(inner) = value else { continue };
+        let is_vi = key == "infer" && inner.get("method").and_then(Value::as_str) == Some("vi");
+        if is_vi && !starts && !inner.contains_key("moped") {
+            inner.entry("std").or_insert(Value::Float(ViConfig::STD));
+        }
+        complete_starts(inner);
+    }
 }

@@ -22,7 +22,8 @@ pub struct TrainConfig {
     /// Divides the log posterior; below one it is a cold posterior.
     #[serde(default = "number::<1, _>")]
     pub temperature: f64,
-    /// A posterior to start from: Markov chains at its draws, IVON at its mean.
+    /// A posterior to start from, its file or the folder of its training: Markov chains at its draws, all else at its mean; variational inference and IVON also at its
+    /// standard deviations, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
     /// What to learn from.

@@ -32,7 +32,7 @@ pub fn distil(
 ) -> Result<Gaussian> {
     let batch = BATCH.min(problem.training.len());
     let optimise = Optimise { schedule: Schedule::Cosine, ..Optimise::new(epochs, batch, LEARNING_RATE) };
-    let config = ViConfig { optimise, std: STD, samples: 1 };
+    let config = ViConfig { optimise, std: Some(STD), moped: None, samples: 1 };
     let teacher = Teacher { gaussian: fitted, predictions, weight: WEIGHT };
     let mut vi = Vi::distil(&config, problem, teacher, seed, pool)?;
     while vi.done() < vi.total() {

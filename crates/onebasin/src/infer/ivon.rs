@@ -1,11 +1,11 @@
 //! IVON (Shen et al. 2024): mean-field variational inference by an online Newton method, as cheap as a step of SGD.
 
 use super::optimise::{Noise, Optimisation};
-use super::{Course, Inference, Info, Optimise, Optimiser, Problem, Settings, Started, State};
+use super::{Course, Inference, Info, Optimise, Optimiser, Problem, Settings, Started, State, start_point};
 use crate::error::{Error, Result};
 use crate::keys::number;
 use crate::params::Params;
-use crate::posterior::{Draws, Gaussian, Posterior};
+use crate::posterior::{Gaussian, Posterior};
 use onebasin_kernels::ThreadPool;
 use onebasin_kernels::ivon::{DrawIvon, Scale, StepIvon, SumIvon};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,8 @@ pub struct IvonConfig {
     /// How the lower bound is optimised; `momentum` is β₁, and `optimiser`, `weight_decay` and `clip_norm` must be left
     /// out.
     pub optimise: Optimise,
-    /// Estimate of the Hessian at the start, h₀; the standard deviations start at 1/√(λ(h₀ + δ)).
+    /// Estimate of the Hessian at the start, h₀, so that the standard deviations start at 1/√(λ(h₀ + δ)), except where the
+    /// posterior to start from has its own; learning rates are in units of h₀ + δ throughout.
     #[serde(default = "default_hessian")]
     pub hessian: f64,
     /// Decay β₂ of the estimate of the Hessian; 1/(1 − β₂) steps are its memory.
@@ -91,6 +92,11 @@ pub struct Ivon {
     sums: [Vec<f32>; 2],
 }
 
+/// Smallest h, in units of δ, that is made of a standard deviation: it becomes that of the prior but for half a percent.
+const HESSIAN_FLOOR: f64 = 0.01;
+/// Largest h that is made of a standard deviation: single precision can work with it.
+const LARGEST_HESSIAN: f64 = 1e30;
+
 /// The vectors of a saved state.
 const NAMES: [&str; 3] = ["mean", "momentum", "hessian"];
 
@@ -106,13 +112,7 @@ impl Ivon {
         problem.check()?;
         config.check()?;
         let layout = problem.arch.layout();
-        let mean = match from {
-            Some(posterior) => {
-                layout.check_same(posterior.layout())?;
-                posterior.gaussian().mean().values().to_vec()
-            }
-            None => problem.arch.initialise(seed).values().to_vec(),
-        };
+        let mean = start_point(problem, seed, from)?.values().to_vec();
         let zeros = || vec![0.0; layout.len()];
         let mut ivon = Self {
             optimisation: Optimisation::new(config.optimise, problem, seed, pool)?,
@@ -124,8 +124,27 @@ impl Ivon {
             sums: [zeros(), zeros()],
             config,
         };
+        if let Some(from) = from {
+            ivon.take_stds(from.gaussian().std().values());
+        }
         ivon.draw(0);
         Ok(ivon)
+    }
+
+    /// Takes over standard deviations, by h = 1/(λσ²) − δ; where there is none, h stays. One that is as large as the
+    /// prior's leaves h a small positive value.
+    fn take_stds(&mut self, stds: &[f32]) {
+        let Optimisation { problem, pieces, .. } = &self.optimisation;
+        for (range, precision) in pieces.ranges.iter().zip(&pieces.precisions) {
+            let Scale { lambda, delta } = scale(problem, *precision);
+            let (lambda, delta) = (f64::from(lambda), f64::from(delta));
+            for (hessian, std) in self.hessian[range.clone()].iter_mut().zip(&stds[range.clone()]) {
+                if *std > 0.0 {
+                    let known = 1.0 / (lambda * f64::from(*std).powi(2)) - delta;
+                    *hessian = known.clamp(HESSIAN_FLOOR * delta, LARGEST_HESSIAN) as f32;
+                }
+            }
+        }
     }
 
     /// The Gaussian as it is now.

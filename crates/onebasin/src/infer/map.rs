@@ -1,7 +1,7 @@
 //! The MAP estimate: stochastic gradient ascent on the log posterior.
 
 use super::optimise::{Optimisation, StepRule};
-use super::{Course, Inference, Info, Optimise, Problem, Settings, Started, State};
+use super::{Course, Inference, Info, Optimise, Problem, Settings, Started, State, start_point};
 use crate::error::Result;
 use crate::params::Params;
 use crate::posterior::Posterior;
@@ -18,12 +18,14 @@ pub struct MapConfig {
 }
 
 impl Settings for MapConfig {
+    const STARTS_AT_POSTERIOR: bool = true;
+
     fn check(&self) -> Result<()> {
         self.optimise.check().map_err(|error| error.within("optimise"))
     }
 
-    fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, _: Option<&Posterior>) -> Result<Started> {
-        Ok(Box::new(Map::new(self, problem, seed, pool)?))
+    fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, from: Option<&Posterior>) -> Result<Started> {
+        Ok(Box::new(Map::at(self, problem, start_point(problem, seed, from)?, seed, pool)?))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::keys::deserialize_tagged;
 use crate::model::DifferentiableModel;
 use crate::net::{Likelihood, Net};
 use crate::params::Params;
-use crate::posterior::Posterior;
+use crate::posterior::{Draws as _, Posterior};
 use onebasin_kernels::ThreadPool;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ pub(crate) fn check_temperature(temperature: f64) -> Result<()> {
 
 /// The settings of a method, and how it starts.
 trait Settings {
-    /// Whether the method can start at points drawn from a posterior.
+    /// Whether the method can start at a posterior.
     const STARTS_AT_POSTERIOR: bool = false;
 
     /// Says what is wrong with the numbers.
@@ -106,7 +106,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Says whether the method can start at points drawn from a posterior.
+            /// Says whether the method can start at a posterior.
             pub fn check_start(&self) -> Result<()> {
                 let all = [$(($name, <$Config as Settings>::STARTS_AT_POSTERIOR)),+];
                 let able = all.iter().filter(|(_, able)| *able).map(|(name, _)| *name);
@@ -116,7 +116,7 @@ macro_rules! methods {
                 Err(Error::NoStart { method: self.name(), able: List(able.map(str::to_owned).collect()) })
             }
 
-            /// Starts an inference on the threads of `pool`; Markov chains may start at points drawn from a posterior.
+            /// Starts an inference on the threads of `pool`, at the initialisation of the seed or at a posterior.
             pub fn start(
                 &self,
                 problem: &Problem,
@@ -201,6 +201,13 @@ pub struct Course {
     pub total: u64,
     /// Passes over the training data that the steps done amount to.
     pub epoch: f64,
+}
+
+/// Where the parameters start: at the mean of a posterior, or at the initialisation of `seed`.
+fn start_point(problem: &Problem, seed: u64, from: Option<&Posterior>) -> Result<Params> {
+    let Some(from) = from else { return Ok(problem.arch.initialise(seed)) };
+    problem.arch.layout().check_same(from.layout())?;
+    Ok(from.gaussian().into_owned().into_parts().0)
 }
 
 /// An inference that was started.

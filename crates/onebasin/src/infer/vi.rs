@@ -3,7 +3,9 @@
 use super::distil::Distillation;
 use super::optimise::{Noise, Optimisation, StepRule};
 use super::prior::Place;
-use super::{Course, Inference, Info, Optimise, Prior, Problem, Scaling, Settings, Started, State, Teacher};
+use super::{
+    Course, Inference, Info, Optimise, Prior, Problem, Scaling, Settings, Started, State, Teacher, start_point,
+};
 use crate::error::{Error, Result};
 use crate::keys::number;
 use crate::params::Params;
@@ -19,27 +21,65 @@ use serde::{Deserialize, Serialize};
 pub struct ViConfig {
     /// How the lower bound is optimised.
     pub optimise: Optimise,
-    /// The standard deviation of every parameter at the start.
-    #[serde(default = "default_std")]
-    pub std: f64,
+    /// Standard deviation of every parameter at the start; by default that of the posterior to start from, and 0.01 where it
+    /// has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub std: Option<f64>,
+    /// MOPED's δ: the standard deviations start at δ times the size of the mean of the posterior to start from, at least δ/100
+    /// times the root mean square of all means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moped: Option<f64>,
     /// Number of points drawn for each step.
     #[serde(default = "number::<1, _>")]
     pub samples: usize,
 }
 
-fn default_std() -> f64 {
-    0.01
+impl ViConfig {
+    /// Standard deviation at the start where nothing else is said.
+    pub const STD: f64 = 0.01;
+
+    /// The standard deviations at the start, as long as the mean.
+    fn stds(&self, mean: &[f32], from: Option<&Posterior>) -> Result<Vec<f64>> {
+        if let Some(delta) = self.moped {
+            let expected = "left out without a posterior to start from (`start`), whose means it multiplies";
+            Error::unless(from.is_some(), "moped", delta, expected)?;
+            let squares: f64 = mean.iter().map(|mean| f64::from(*mean).powi(2)).sum();
+            let least = MOPED_FLOOR * (squares / mean.len() as f64).sqrt();
+            let fault = "left out for a posterior to start from whose means are all zero";
+            Error::unless(delta * least >= 1e-30, "moped", delta, fault)?;
+            return Ok(mean.iter().map(|mean| delta * f64::from(mean.abs()).max(least)).collect());
+        }
+        match (self.std, from) {
+            (None, Some(from)) => {
+                let known = |std: &f32| if *std > 0.0 { f64::from(*std) } else { Self::STD };
+                Ok(from.gaussian().std().values().iter().map(known).collect())
+            }
+            (std, _) => Ok(vec![std.unwrap_or(Self::STD); mean.len()]),
+        }
+    }
 }
 
+/// What MOPED takes for a mean that is smaller, in units of the root mean square of all: a parameter that happens to be near
+/// zero must not be held there by a standard deviation of nearly zero.
+const MOPED_FLOOR: f64 = 0.01;
+
 impl Settings for ViConfig {
+    const STARTS_AT_POSTERIOR: bool = true;
+
     fn check(&self) -> Result<()> {
         self.optimise.check().map_err(|error| error.within("optimise"))?;
         Error::unless_counted("samples", self.samples as u64)?;
-        Error::unless_positive("std", self.std)
+        for (key, value) in [("std", self.std), ("moped", self.moped)] {
+            value.map_or(Ok(()), |value| Error::unless_positive(key, value))?;
+        }
+        match (self.std, self.moped) {
+            (Some(_), Some(delta)) => Err(Error::setting("moped", delta, "left out where `std` is given")),
+            _ => Ok(()),
+        }
     }
 
-    fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, _: Option<&Posterior>) -> Result<Started> {
-        Ok(Box::new(Vi::new(self, problem, seed, pool)?))
+    fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, from: Option<&Posterior>) -> Result<Started> {
+        Ok(Box::new(Vi::new(self, problem, seed, pool, from)?))
     }
 }
 
@@ -60,21 +100,29 @@ pub struct Vi {
 }
 
 impl Vi {
-    /// Starts around the initialisation of `seed`.
-    pub fn new(config: &ViConfig, problem: &Problem, seed: u64, pool: &ThreadPool) -> Result<Self> {
+    /// Starts around the initialisation of `seed`, or around the mean of a posterior.
+    pub fn new(
+        config: &ViConfig,
+        problem: &Problem,
+        seed: u64,
+        pool: &ThreadPool,
+        from: Option<&Posterior>,
+    ) -> Result<Self> {
         problem.check()?;
         config.check()?;
         let layout = problem.arch.layout();
         let zeros = || vec![0.0; layout.len()];
         let moments = || [zeros(), vec![0.0; config.optimise.second_len(layout.len())]];
+        let mean = start_point(problem, seed, from)?;
         // The inverse of softplus, ln(eˢ − 1).
-        let rho = config.std + (-(-config.std).exp_m1()).ln();
+        let rho = |std: f64| (std + (-(-std).exp_m1()).ln()) as f32;
+        let stds = config.stds(mean.values(), from).map_err(|error| error.within("infer"))?;
         let mut vi = Self {
             optimisation: Optimisation::new(config.optimise, problem, seed, pool)?,
             samples: config.samples,
             seed,
-            mean: problem.arch.initialise(seed).values().to_vec(),
-            rho: vec![rho as f32; layout.len()],
+            mean: mean.values().to_vec(),
+            rho: stds.into_iter().map(rho).collect(),
             mean_moments: moments(),
             rho_moments: moments(),
             point: Params::zeros(layout),
@@ -97,7 +145,7 @@ impl Vi {
         let (arch, examples) = (&problem.arch, problem.training.len());
         arch.layout().check_same(teacher.gaussian.mean().layout())?;
         let problem = Problem { prior: Prior { variance: 1.0, scaling: Scaling::One }, ..problem.clone() };
-        let mut vi = Self::new(config, &problem, seed, pool)?;
+        let mut vi = Self::new(config, &problem, seed, pool, None)?;
         vi.optimisation.distillation = Some(Distillation::new(teacher, examples, arch.classes(), seed)?);
         vi.mean.fill(0.0);
         vi.draw(0);

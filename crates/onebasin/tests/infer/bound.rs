@@ -25,8 +25,8 @@ fn the_bound_reported_is_the_evidence_minus_the_divergence_from_the_posterior() 
         let problem = problem(scaling, 1.0);
         let (exact, data) = (Exact::of(&problem), Data::of(&problem));
         // A rate that changes nothing: all steps draw from one Gaussian.
-        let config = ViConfig { optimise: optimise(IMAGES, 1e-30), std: STD, samples: 1 };
-        let mut vi = Vi::new(&config, &problem, 4, &pool(1).unwrap()).unwrap();
+        let config = ViConfig { optimise: optimise(IMAGES, 1e-30), std: Some(STD), moped: None, samples: 1 };
+        let mut vi = Vi::new(&config, &problem, 4, &pool(1).unwrap(), None).unwrap();
         let mean: Vec<f64> = vi.gaussian().mean().values().iter().map(|value| f64::from(*value)).collect();
         (0..STEPS).for_each(|_| vi.step());
         let moved = |(now, then): (&f32, &f64)| (f64::from(*now) - then).abs() > 1e-20;
@@ -81,8 +81,8 @@ fn quadratic(exact: &Exact, x: [f64; ROWS]) -> f64 {
 #[test]
 fn the_bound_reported_is_tempered() {
     let info = |temperature: f64| {
-        let config = ViConfig { optimise: optimise(IMAGES, 1e-30), std: 0.2, samples: 1 };
-        let mut vi = Vi::new(&config, &problem(Scaling::One, temperature), 4, &pool(1).unwrap()).unwrap();
+        let config = ViConfig { optimise: optimise(IMAGES, 1e-30), std: Some(0.2), moped: None, samples: 1 };
+        let mut vi = Vi::new(&config, &problem(Scaling::One, temperature), 4, &pool(1).unwrap(), None).unwrap();
         vi.step();
         vi.info()
     };
@@ -155,8 +155,8 @@ fn a_step_goes_along_the_slope_of_the_bound_with_its_noise() {
         for samples in [1, 3] {
             let problem = Problem { likelihood, ..problem(Scaling::FanIn, 0.7) };
             let (exact, data) = (Exact::of(&problem), Data::of(&problem));
-            let config = ViConfig { optimise: optimise(BATCH, RATE), std: 0.3, samples };
-            let mut vi = Vi::new(&config, &problem, SEED, &pool(1).unwrap()).unwrap();
+            let config = ViConfig { optimise: optimise(BATCH, RATE), std: Some(0.3), moped: None, samples };
+            let mut vi = Vi::new(&config, &problem, SEED, &pool(1).unwrap(), None).unwrap();
             let mut batches = Batches::new(IMAGES, BATCH, SEED).unwrap();
             for step in 0..3u64 {
                 let state = |vi: &Vi, name: &str| -> Vec<f64> {

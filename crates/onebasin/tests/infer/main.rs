@@ -6,5 +6,6 @@ mod newton;
 mod recover;
 mod resume;
 mod schedules;
+mod starts;
 mod steps;
 mod trajectories;

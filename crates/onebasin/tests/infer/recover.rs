@@ -56,8 +56,8 @@ fn vi_finds_the_best_diagonal_gaussian() {
     for (scaling, temperature) in CASES {
         let problem = problem(scaling, temperature);
         let exact = Exact::of(&problem);
-        let config = ViConfig { optimise: optimise(8000, 0.005), std: 0.05, samples: 10 };
-        let vi = run(Vi::new(&config, &problem, 3, &pool(1).unwrap()).unwrap());
+        let config = ViConfig { optimise: optimise(8000, 0.005), std: Some(0.05), moped: None, samples: 10 };
+        let vi = run(Vi::new(&config, &problem, 3, &pool(1).unwrap(), None).unwrap());
         let Some(onebasin::posterior::Posterior::Gaussian(found)) = vi.posterior() else { panic!("no Gaussian") };
         for index in 0..PARAMETERS {
             let std = (temperature / exact.precision[index / CLASSES][index / CLASSES]).sqrt();
@@ -91,7 +91,7 @@ fn a_distilled_gaussian_learns_predictions_around_the_gaussian_of_its_teacher() 
     .unwrap();
     for weight in [1.0, 3.0] {
         let teacher = Teacher { gaussian: &known, predictions: &predictions, weight };
-        let config = ViConfig { optimise: optimise(16000, 0.01), std: 0.2, samples: 10 };
+        let config = ViConfig { optimise: optimise(16000, 0.01), std: Some(0.2), moped: None, samples: 10 };
         let vi = run(Vi::distil(&config, &problem, teacher, 3, &pool(1).unwrap()).unwrap());
         let Some(onebasin::posterior::Posterior::Gaussian(found)) = vi.posterior() else { panic!("no Gaussian") };
         let mut precision = exact.precision;
@@ -128,7 +128,7 @@ fn a_teacher_must_predict_all_images_and_count() {
     let problem = problem(Scaling::One, 1.0);
     let known = Gaussian::new(Params::zeros(problem.arch.layout()), Params::zeros(problem.arch.layout())).unwrap();
     let teacher = Teacher { gaussian: &known, predictions: &[0.5; CLASSES], weight: 1.0 };
-    let config = ViConfig { optimise: optimise(1, 0.01), std: 0.2, samples: 1 };
+    let config = ViConfig { optimise: optimise(1, 0.01), std: Some(0.2), moped: None, samples: 1 };
     let error = Vi::distil(&config, &problem, teacher, 3, &pool(1).unwrap()).unwrap_err().to_string();
     assert!(error.contains("the array of predictions"), "{error}");
     for (prediction, weight, named) in [

@@ -46,7 +46,8 @@ fn methods() -> Vec<Method> {
         let clipped = Optimise { nesterov, weight_decay: 0.3, clip_norm: Some(0.7), schedule, ..optimise };
         for optimise in [optimise, clipped] {
             methods.push(Method::Map(MapConfig { optimise }));
-            methods.extend([1, 3].map(|samples| Method::Vi(ViConfig { optimise, std: 0.05, samples })));
+            methods
+                .extend([1, 3].map(|samples| Method::Vi(ViConfig { optimise, std: Some(0.05), moped: None, samples })));
         }
         // An ensemble takes ten steps at a time.
         let optimise = Optimise { epochs: 16.0, ..optimise };

@@ -106,8 +106,8 @@ fn steps_of_a_gaussian_are_those_of_the_formulas() {
     let (data, exact) = (Data::of(&problem), Exact::of(&problem));
     let scale = 1.0 / (IMAGES as f64 * TEMPERATURE);
     for (optimise, samples) in settings().into_iter().flat_map(|optimise| [1, 2].map(|samples| (optimise, samples))) {
-        let config = ViConfig { optimise, std: 0.2, samples };
-        let mut vi = Vi::new(&config, &problem, SEED, &pool(1).unwrap()).unwrap();
+        let config = ViConfig { optimise, std: Some(0.2), moped: None, samples };
+        let mut vi = Vi::new(&config, &problem, SEED, &pool(1).unwrap(), None).unwrap();
         let state = vi.state();
         // Means, then ρ.
         let mut plain = Plain::new(optimise, wide(&[&state.vectors["mean"][..], &state.vectors["rho"]].concat()));

@@ -4,7 +4,7 @@ mod files;
 mod training;
 
 use crate::error::{Error, Result};
-use crate::experiment::{Context, Existing, Folder, Stage, TrainConfig};
+use crate::experiment::{Context, Existing, Folder, Stage, TrainConfig, inputs};
 use crate::infer::diagnostics::Convergence;
 use crate::measure::Quality;
 use files::Files;
@@ -57,7 +57,7 @@ impl Stage for Train {
     type Result = TrainResult;
 
     fn inputs(&self) -> Vec<PathBuf> {
-        self.config.start.iter().cloned().collect()
+        inputs::files(&self.config.start)
     }
 
     fn run(&self, _: &Context<'_>, _: Option<&Folder>) -> Result<TrainResult> {

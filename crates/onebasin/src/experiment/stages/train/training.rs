@@ -5,10 +5,11 @@ use super::files::{CHECKPOINT, Files, LOG, RESULT};
 use crate::data::{Examples, Split};
 use crate::error::{Error, Result};
 use crate::experiment::folder::write_json;
-use crate::experiment::{Context, POSTERIOR, TrainConfig};
+use crate::experiment::{Context, POSTERIOR, TrainConfig, posterior_file};
 use crate::infer::diagnostics::Convergence;
 use crate::infer::{Inference, Info, Problem, diagnostics};
 use crate::measure::Quality;
+use crate::params::Params;
 use crate::posterior::{Draws, Predictor, SampleProbabilities};
 use crate::progress::{Monitor, Progress};
 use crate::store::{Checkpoint, Events, Provenance, RunState, SampleFiles, StoredPosterior};
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
+use std::path::Path;
 
 /// Number of test examples whose predictions tell whether chains agree.
 const DIAGNOSTIC_EXAMPLES: usize = 100;
@@ -35,12 +37,8 @@ impl Prepared {
         let training = config.data.training(context.data)?;
         let test = config.data.whole(Split::Test, context.data, training.standardisation())?;
         let problem = config.problem(training)?;
-        let start = config.start.as_deref().map(StoredPosterior::read).transpose()?;
+        let start = config.start.as_deref().map(|path| read_start(path, &problem)).transpose()?;
         let from = start.as_ref().map(|start| &start.posterior);
-        if let (Some(file), Some(from)) = (&config.start, from) {
-            let fits = problem.arch.layout().check_same(from.layout());
-            fits.map_err(|error| error.at(format_args!("`start`, {}", file.display())))?;
-        }
         Ok(Self {
             inference: config.infer.start(&problem, config.seed, &context.pool, from)?,
             predictor: Predictor::new(&problem.arch, problem.likelihood, &context.pool)?,
@@ -49,6 +47,19 @@ impl Prepared {
             config: config.clone(),
         })
     }
+}
+
+/// Reads the posterior to start from, which must be finite and of the problem's network.
+fn read_start(path: &Path, problem: &Problem) -> Result<StoredPosterior> {
+    let file = posterior_file(path)?;
+    let start = StoredPosterior::read(&file)?;
+    let (layout, gaussian) = (problem.arch.layout(), start.posterior.gaussian());
+    let fits = layout.check_same(gaussian.mean().layout());
+    let finite = |values: &Params| layout.check_finite(values.values());
+    let usable = fits.and_then(|()| finite(gaussian.mean())).and_then(|()| finite(gaussian.std()));
+    usable.map_err(|error| error.at(format_args!("`start`, {}", file.display())))?;
+    drop(gaussian);
+    Ok(start)
 }
 
 /// A training in its folder, where an earlier attempt is continued.

@@ -98,7 +98,8 @@ pub(crate) enum Command {
     /// Skips stages that are up to date. The same command continues a run that was stopped or killed, with the same
     /// results. Runs as many stages at a time as there are cores. Downloads data sets that are missing.
     ///
-    /// Exit codes: 0 finished, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (finished stages are kept).
+    /// Exit codes: 0 finished, 2 wrong input, 3 a training diverged, 130 stopped by SIGINT, 143 stopped by SIGTERM (finished
+    /// stages are kept).
     #[command(after_help = "Example:\n  onebasin run experiments/digits.toml --set barrier.samples=32 -o runs/quick")]
     Run(run::RunArgs),
     /// Train a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
@@ -106,7 +107,7 @@ pub(crate) enum Command {
     /// Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole configuration into one
     /// folder. The same command continues a training that was stopped or killed, with the same result.
     ///
-    /// Exit codes: 0 finished, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (state saved).
+    /// Exit codes: 0 finished, 2 wrong input, 3 diverged, 130 stopped by SIGINT, 143 stopped by SIGTERM (state saved).
     #[command(
         after_help = "Example:\n  onebasin train experiments/train/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits"
     )]

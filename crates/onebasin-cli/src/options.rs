@@ -71,11 +71,7 @@ pub(crate) fn as_flag(error: Error) -> anyhow::Error {
 
 /// Adds the flags that help.
 pub(crate) fn with_remedy(error: Error) -> anyhow::Error {
-    let mut cause = &error;
-    while let Error::At { source, .. } = cause {
-        cause = source;
-    }
-    match cause {
+    match error.cause() {
         Error::Folder { .. } => anyhow::anyhow!("{error}; choose another folder with -o, or replace it with --force"),
         Error::NoFile { .. } => anyhow::anyhow!("{error}, or say with --data in which folder it is"),
         _ => anyhow::Error::from(error),

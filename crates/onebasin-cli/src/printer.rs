@@ -1,6 +1,7 @@
 //! The only place that prints: data to standard output, messages to standard error.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use onebasin::error::Error;
 use std::io;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ pub(crate) enum ExitStatus {
     Problem,
     /// The arguments or the input are wrong, or the output could not be written.
     Error,
+    /// A training left the finite numbers, so it has no result.
+    Diverged,
     /// It was stopped by this signal, and has saved its work.
     Signal(u8),
 }
@@ -25,6 +28,7 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::Success => Self::SUCCESS,
             ExitStatus::Problem => Self::from(1),
             ExitStatus::Error => Self::from(2),
+            ExitStatus::Diverged => Self::from(3),
             // What a shell reports for a process that a signal ended.
             ExitStatus::Signal(signal) => Self::from(128 + signal),
         }
@@ -129,11 +133,13 @@ impl Printer {
             }
         }
         text.push('\n');
-        if error.is::<onebasin::error::Error>() {
+        let known = error.downcast_ref::<Error>().map(Error::cause);
+        let diverged = matches!(known, Some(Error::Diverged { .. }));
+        if known.is_some() && !diverged {
             text += "\nFor more information, try '--help'.\n";
         }
         // If standard error is closed too, nobody is left to be told.
         let _ = self.bars.suspend(|| io::stderr().lock().write_all(text.as_bytes()));
-        ExitStatus::Error
+        if diverged { ExitStatus::Diverged } else { ExitStatus::Error }
     }
 }

@@ -6,13 +6,30 @@ use std::sync::Arc;
 
 /// What can be wrong with what a caller hands in.
 ///
-/// Numerical events (a NaN, a divergence) are not errors: they are values of the result.
+/// Numerical events (a NaN, a divergent trajectory) are not errors but values of the result, except where nothing is left to
+/// be a result: [`Error::Diverged`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The work was asked to stop, and has.
     #[error("stopped")]
     Stopped,
+    /// A training that left the finite numbers, so that it has no result.
+    #[error(
+        "the training diverged at step {step} of {total}: {fault}{last}; the learning rate is probably too high: lower \
+         `infer.optimise.learning_rate`, or try `infer.optimise.warmup` or `infer.optimise.clip_norm`; nothing of this \
+         step was saved"
+    )]
+    Diverged {
+        /// The step, counted from one.
+        step: u64,
+        /// Steps in all.
+        total: u64,
+        /// What is not finite.
+        fault: String,
+        /// The last finite value, in words, or nothing.
+        last: String,
+    },
     /// A setting whose value is not one of those that are allowed.
     ///
     /// The key is that of the table at hand; [`Error::within`] puts the name of the table before it.
@@ -359,6 +376,14 @@ impl Error {
         match self {
             Self::Stopped | Self::Config { .. } => self,
             other => Self::At { place: place.to_string(), source: Box::new(other) },
+        }
+    }
+
+    /// The error without where it happened.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::At { source, .. } => source.cause(),
+            other => other,
         }
     }
 

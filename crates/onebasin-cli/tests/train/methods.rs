@@ -11,6 +11,13 @@ const MAP: &str = r#"
     optimise = { epochs = 30, batch = 40, learning_rate = 1e-2 }
 "#;
 
+const IVON: &str = r#"
+    [infer]
+    method = "ivon"
+    hold = 1
+    optimise = { epochs = 10, batch = 40, learning_rate = 1e-2 }
+"#;
+
 const MAP_BY_SGD: &str = r#"
     every = 10
     [log]
@@ -187,21 +194,62 @@ fn the_number_of_threads_changes_no_byte() {
     }
 }
 
-/// A diverged run has numbers that JSON does not know; it must be finished, readable and still the same run.
+/// It ends with a code of its own, names step and cause, and keeps the state of the last step that was finite.
 #[test]
-fn a_run_that_leaves_the_numbers_is_finished_like_any_other() {
-    for rest in [
-        MAP.replace("learning_rate = 1e-2", "learning_rate = 1e30"),
-        VI_BY_ONE.replace("learning_rate = 1e-2", "learning_rate = 1e30"),
-    ] {
-        let place = Place::new(&rest);
-        place.finish("run", &[]);
-        assert!(place.result("run")["training"]["nll"].is_null(), "{}", place.result("run"));
-        assert!(place.result("run")["test"]["nll"].is_null(), "{}", place.result("run"));
-        let again = place.finish("run", &[]);
-        assert!(again.stderr.contains("is finished already"), "{}", again.stderr);
-        StoredPosterior::read(&place.path("run").join("posterior.safetensors")).unwrap();
+fn a_run_that_diverges_says_so_and_keeps_the_state_of_before() {
+    for rest in [MAP, VI_BY_ONE, ENSEMBLE, IVON] {
+        let place = Place::new(&rest.replace("learning_rate = 1e-2", "learning_rate = 1e30"));
+        let mut said = Vec::new();
+        for save_every in ["0", "30", "0"] {
+            let ended = place.train("run", &["--save-every", save_every]);
+            assert_eq!(ended.code, Some(3), "{rest}: {}", ended.stderr);
+            let (_, error) = ended.stderr.split_once("error: ").unwrap();
+            assert!(error.starts_with(place.path("run").to_str().unwrap()), "{error}");
+            assert!(error.contains("the training diverged at step ") && error.contains("learning_rate"), "{error}");
+            assert_eq!(ended.stdout, "");
+            said.push(error.split_once(" (").unwrap_or((error, "")).0.to_owned());
+            let names = place.names("run");
+            assert!(!names.iter().any(|name| name == "result.json" || name == "posterior.safetensors"), "{names:?}");
+        }
+        assert_eq!(said[0], said[2], "the same run diverges at the same step, from the start or from a state");
+        let state = place.path("run").join("checkpoint.safetensors");
+        if state.exists() {
+            let state = onebasin::store::Checkpoint::read(&state).unwrap().state;
+            assert!(state.vectors.values().flatten().all(|value| value.is_finite()));
+        }
     }
+}
+
+#[test]
+fn too_long_a_memory_of_the_hessian_is_a_warning() {
+    let place = Place::new(IVON);
+    let ended = place.finish("run", &[]);
+    let said = "1/(1 - hessian_decay) = 10000 updates, of which fewer than 5 fit into the 90 updates after `infer.hold`; \
+                lower `infer.hessian_decay` to 0.944444 or less, or train for longer";
+    assert!(ended.stderr.contains("warning: ") && ended.stderr.contains(said), "{}", ended.stderr);
+    assert!(place.result("run")["warnings"][0].as_str().unwrap().contains(said), "{}", place.result("run"));
+    let ended = place.finish("short", &["--set", "infer.hessian_decay=0.9444"]);
+    assert!(!ended.stderr.contains("warning") && place.result("short").get("warnings").is_none(), "{}", ended.stderr);
+}
+
+#[test]
+fn methods_can_start_where_another_ended() {
+    let place = Place::new(VI_BY_ONE);
+    place.finish("vi", &[]);
+    let start = format!("start={}", place.path("vi").display());
+    let reached = place.result("vi")["training"]["nll"].as_f64().unwrap();
+    let map = "infer={ method = 'map', optimise = { epochs = 1, batch = 40, learning_rate = 1e-6 } }";
+    let vi = "infer={ method = 'vi', optimise = { epochs = 1, batch = 40, learning_rate = 1e-6 } }";
+    let ivon = "infer={ method = 'ivon', optimise = { epochs = 1, batch = 40, learning_rate = 1e-6 } }";
+    for (name, infer) in [("map", map), ("vi-again", vi), ("ivon", ivon)] {
+        place.finish(name, &["--set", infer, "--set", &start]);
+        let first = place.metrics(name)[0]["nll"].as_f64().unwrap();
+        assert!((first - reached).abs() < 0.1, "{name}: {first} and {reached}");
+    }
+    let other = place.train("other", &["--set", &start, "--set", "arch.hidden=[9]"]);
+    assert_eq!(other.code, Some(2));
+    assert!(other.stderr.contains("`start`, ") && other.stderr.contains("posterior.safetensors"), "{}", other.stderr);
+    assert!(!place.path("other").exists());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Deep ensembles: several MAP estimates from different initialisations, side by side.
 
-use super::{Course, Inference, Info, Map, MapConfig, Optimise, Problem, Settings, Started, State};
+use super::{Course, Divergence, Inference, Info, Map, MapConfig, Optimise, Problem, Settings, Started, State};
 use crate::error::{Error, Result};
 use crate::posterior::{Posterior, Samples};
 use crate::rng::Stream;
@@ -77,6 +77,11 @@ impl Inference for Ensemble {
 
     fn course(&self) -> Course {
         self.member(0).course()
+    }
+
+    fn divergence(&self) -> Option<Divergence> {
+        let members = (0..self.members.len()).filter_map(|index| self.member(index).divergence());
+        members.min_by_key(|divergence| divergence.step)
     }
 
     fn info(&mut self) -> Info {

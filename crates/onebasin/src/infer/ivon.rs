@@ -1,7 +1,7 @@
 //! IVON (Shen et al. 2024): mean-field variational inference by an online Newton method, as cheap as a step of SGD.
 
 use super::optimise::{Noise, Optimisation};
-use super::{Course, Inference, Info, Optimise, Optimiser, Problem, Settings, Started, State, start_point};
+use super::{Course, Divergence, Inference, Info, Optimise, Optimiser, Problem, Settings, Started, State, start_point};
 use crate::error::{Error, Result};
 use crate::keys::number;
 use crate::params::Params;
@@ -91,6 +91,9 @@ pub struct Ivon {
     /// Sums over draws of gradients, and of gradients times distances from the mean.
     sums: [Vec<f32>; 2],
 }
+
+/// How often the memory of the Hessian must fit into the updates that move it, so that nothing is left of its start.
+const MEMORIES: f64 = 5.0;
 
 /// Smallest h, in units of δ, that is made of a standard deviation: it becomes that of the prior but for half a percent.
 const HESSIAN_FLOOR: f64 = 0.01;
@@ -233,6 +236,31 @@ impl Inference for Ivon {
 
     fn course(&self) -> Course {
         self.optimisation.course()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let (IvonConfig { hessian_decay, hold, .. }, total) = (&self.config, self.total());
+        let held = hold * self.optimisation.optimise.steps_per_epoch(self.optimisation.problem.training.len());
+        let moving = total.saturating_sub(held.ceil() as u64);
+        let memory = 1.0 / (1.0 - hessian_decay);
+        if memory * MEMORIES <= moving as f64 {
+            return Vec::new();
+        }
+        let after = if *hold > 0.0 { " after `infer.hold`" } else { "" };
+        let longest = moving as f64 / MEMORIES;
+        let fix = if longest > 1.0 {
+            format!("lower `infer.hessian_decay` to {:.6} or less, or train for longer", 1.0 - 1.0 / longest)
+        } else {
+            "train for longer".to_owned()
+        };
+        vec![format!(
+            "the standard deviations stay near their start: the Hessian remembers 1/(1 - hessian_decay) = {memory:.0} \
+             updates, of which fewer than {MEMORIES} fit into the {moving} updates{after}; {fix}"
+        )]
+    }
+
+    fn divergence(&self) -> Option<Divergence> {
+        self.optimisation.divergence
     }
 
     fn info(&mut self) -> Info {

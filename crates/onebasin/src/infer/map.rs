@@ -1,7 +1,7 @@
 //! The MAP estimate: stochastic gradient ascent on the log posterior.
 
 use super::optimise::{Optimisation, StepRule};
-use super::{Course, Inference, Info, Optimise, Problem, Settings, Started, State, start_point};
+use super::{Course, Divergence, Inference, Info, Optimise, Problem, Settings, Started, State, start_point};
 use crate::error::Result;
 use crate::params::Params;
 use crate::posterior::Posterior;
@@ -98,6 +98,10 @@ impl Inference for Map {
 
     fn course(&self) -> Course {
         self.optimisation.course()
+    }
+
+    fn divergence(&self) -> Option<Divergence> {
+        self.optimisation.divergence
     }
 
     fn info(&mut self) -> Info {

@@ -169,6 +169,16 @@ pub trait Inference: Send + std::fmt::Debug {
         50
     }
 
+    /// What a person should know before trusting the result, a sentence each.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Where the objective stopped being finite, if it did since the start or the last [`Self::restore`].
+    fn divergence(&self) -> Option<Divergence> {
+        None
+    }
+
     /// What happened since this was called last.
     fn info(&mut self) -> Info;
 
@@ -190,6 +200,15 @@ pub trait Inference: Send + std::fmt::Debug {
     fn chains(&self) -> usize {
         0
     }
+}
+
+/// An optimisation that left the finite numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Divergence {
+    /// The first step, counted from one, at which the log-likelihood was not finite.
+    pub step: u64,
+    /// The nll per example of the last evaluation before it, if there was one.
+    pub last: Option<f64>,
 }
 
 /// How far an inference is.

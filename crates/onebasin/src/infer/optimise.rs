@@ -2,7 +2,7 @@
 
 use super::distil::Distillation;
 use super::prior::{Pieces, Place};
-use super::{Course, Info, Mean, Problem, State};
+use super::{Course, Divergence, Info, Mean, Problem, State};
 use crate::data::Batches;
 use crate::error::{Error, Result};
 use crate::model::{Batch, DifferentiableModel};
@@ -204,6 +204,10 @@ pub(super) struct Optimisation {
     pub(super) done: u64,
     /// Mean log-likelihood of an example, since it was taken last.
     pub(super) log_likelihood: Mean,
+    /// The nll of an example, at the last evaluation at which it was finite.
+    last: Option<f64>,
+    /// Where it was not for the first time.
+    pub(super) divergence: Option<Divergence>,
     /// If a teacher gives labels and prior.
     pub(super) distillation: Option<Distillation>,
     batches: Batches,
@@ -227,6 +231,8 @@ impl Optimisation {
             gradient: Params::zeros(problem.arch.layout()),
             done: 0,
             log_likelihood: Mean::default(),
+            last: None,
+            divergence: None,
             distillation: None,
             batches: Batches::new(problem.training.len(), optimise.batch, seed)?,
             seed,
@@ -264,7 +270,13 @@ impl Optimisation {
         if let Some(distillation) = &self.distillation {
             distillation.scale(&mut self.gradient);
         }
-        self.log_likelihood.add(log_likelihood / self.labels.len() as f64);
+        let log_likelihood = log_likelihood / self.labels.len() as f64;
+        self.log_likelihood.add(log_likelihood);
+        if log_likelihood.is_finite() {
+            self.last = Some(-log_likelihood);
+        } else {
+            self.divergence.get_or_insert(Divergence { step: self.done + 1, last: self.last });
+        }
     }
 
     /// Adds the last gradient to sums of gradients, and of gradients times distances from the mean.
@@ -345,6 +357,7 @@ impl Optimisation {
     pub(super) fn restore(&mut self, state: &State) -> Result<()> {
         self.done = state.get_number("done")? as u64;
         self.log_likelihood = state.get_mean("log_likelihood")?;
+        (self.last, self.divergence) = (None, None);
         Ok(())
     }
 }

@@ -4,7 +4,8 @@ use super::distil::Distillation;
 use super::optimise::{Noise, Optimisation, StepRule};
 use super::prior::Place;
 use super::{
-    Course, Inference, Info, Optimise, Prior, Problem, Scaling, Settings, Started, State, Teacher, start_point,
+    Course, Divergence, Inference, Info, Optimise, Prior, Problem, Scaling, Settings, Started, State, Teacher,
+    start_point,
 };
 use crate::error::{Error, Result};
 use crate::keys::number;
@@ -249,6 +250,10 @@ impl Inference for Vi {
 
     fn course(&self) -> Course {
         self.optimisation.course()
+    }
+
+    fn divergence(&self) -> Option<Divergence> {
+        self.optimisation.divergence
     }
 
     fn info(&mut self) -> Info {

@@ -48,6 +48,9 @@ pub struct TrainResult {
     /// Convergence of the predicted probabilities of some test examples, for Markov chains.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub chains: Option<Convergence>,
+    /// What a person should know before trusting the numbers, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub warnings: Vec<String>,
 }
 
 impl Stage for Train {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::experiment::folder::write_json;
 use crate::experiment::{Context, POSTERIOR, TrainConfig, posterior_file};
 use crate::infer::diagnostics::Convergence;
-use crate::infer::{Inference, Info, Problem, diagnostics};
+use crate::infer::{Divergence, Inference, Info, Problem, diagnostics};
 use crate::measure::Quality;
 use crate::params::Params;
 use crate::posterior::{Draws, Predictor, SampleProbabilities};
@@ -94,6 +94,9 @@ impl<'a> Training<'a> {
             0 => None,
             chains => Some(SampleFiles::open(&files.folder, prepared.problem.arch.layout(), chains, run.samples)?),
         };
+        for warning in inference.warnings() {
+            context.host.message(&format!("warning: {warning}"));
+        }
         let events = Events::resume(&files.folder, run.event_bytes, context.host.unix_time());
         Ok(Self {
             log: files.open_log(run.log_bytes)?,
@@ -108,7 +111,8 @@ impl<'a> Training<'a> {
         })
     }
 
-    /// Runs to the end, or until the host asks to stop: then the state is saved and the error is [`Error::Stopped`].
+    /// Runs to the end, or until the host asks to stop: then the state is saved and the error is [`Error::Stopped`]. An
+    /// optimisation that leaves the finite numbers ends with [`Error::Diverged`], and the state saved last is kept.
     pub(super) fn run(mut self, save_every: f64) -> Result<TrainResult> {
         let host = self.context.host;
         let total = self.prepared.inference.total();
@@ -118,6 +122,9 @@ impl<'a> Training<'a> {
         while self.prepared.inference.done() < total {
             let before = self.prepared.inference.done();
             self.prepared.inference.step();
+            if let Some(Divergence { step, last }) = self.prepared.inference.divergence() {
+                return Err(self.diverged(step, "the nll of a batch", last));
+            }
             let done = self.prepared.inference.done();
             for (chain, sample) in self.prepared.inference.fresh() {
                 self.samples.as_mut().expect("chains have files").push(chain, &sample)?;
@@ -187,8 +194,25 @@ impl<'a> Training<'a> {
         written.map_err(|error| Error::file(&self.files.folder, error))
     }
 
-    /// Writes a checkpoint, after what it counts on.
+    /// The error of an optimisation that left the finite numbers; `last` is the nll before.
+    fn diverged(&self, step: u64, what: &str, last: Option<f64>) -> Error {
+        let (fault, total) = (format!("{what} is not finite"), self.prepared.inference.total());
+        let last = last.map_or_else(String::new, |last| format!(" (the last finite nll was {last:.4})"));
+        Error::Diverged { step, total, fault, last }.at(self.files.folder.display())
+    }
+
+    /// Writes a checkpoint, after what it counts on; refuses a state that is not finite.
     fn save(&mut self) -> Result<()> {
+        let state = self.prepared.inference.state();
+        if let Some((name, _)) = state.vectors.iter().find(|(_, values)| !values.iter().all(|value| value.is_finite()))
+        {
+            let last = self.last.get("nll").copied().flatten();
+            return Err(self.diverged(
+                self.prepared.inference.done(),
+                &format!("the vector `{name}` of the state"),
+                last,
+            ));
+        }
         self.log.sync_all().map_err(|error| Error::file(&self.files.join(LOG), error))?;
         let samples = match &self.samples {
             Some(samples) => {
@@ -199,7 +223,7 @@ impl<'a> Training<'a> {
         };
         let event_bytes = self.events.flush().map_err(|error| Error::file(&self.files.folder, error))?;
         let run = RunState { log_bytes: self.log_bytes, samples, last: self.last.clone(), event_bytes };
-        Checkpoint { state: self.prepared.inference.state(), run }.write(&self.files.join(CHECKPOINT))
+        Checkpoint { state, run }.write(&self.files.join(CHECKPOINT))
     }
 
     fn provenance(&self) -> Provenance {
@@ -241,6 +265,7 @@ impl<'a> Training<'a> {
             training: std::mem::take(&mut self.last),
             test,
             chains,
+            warnings: self.prepared.inference.warnings(),
         };
         write_json(&self.files.join(RESULT), &result)?;
         // Windows removes no file that is open.

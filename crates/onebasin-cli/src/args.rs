@@ -105,7 +105,8 @@ pub(crate) enum Command {
     /// Train a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
     ///
     /// Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole configuration into one
-    /// folder. The same command continues a training that was stopped or killed, with the same result.
+    /// folder. The same command continues a training that was stopped or killed, with the same result. With --extend, one of
+    /// fewer epochs is continued: with a constant learning rate to the posterior of a training that was as long from the start.
     ///
     /// Exit codes: 0 finished, 2 wrong input, 3 diverged, 130 stopped by SIGINT, 143 stopped by SIGTERM (state saved).
     #[command(

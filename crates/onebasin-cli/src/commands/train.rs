@@ -26,16 +26,19 @@ pub(crate) struct TrainArgs {
     /// Seconds between two checkpoints
     #[arg(long, value_name = "SECONDS", default_value_t = Train::SAVE_EVERY)]
     save_every: f64,
+    /// Continue a finished training to the larger number of epochs of the configuration
+    #[arg(long, conflicts_with = "force")]
+    extend: bool,
     #[command(flatten)]
     result: ResultArgs,
 }
 
 pub(crate) fn run(args: &TrainArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let TrainArgs { config, overrides, output, machine, save_every, result } = args;
+    let TrainArgs { config, overrides, output, machine, save_every, extend, result } = args;
     let name = config.file_stem().unwrap_or_default();
     let output = output.clone().unwrap_or_else(|| PathBuf::from("runs").join(name));
     let config = TrainConfig::from_toml(&config.display().to_string(), &read(config)?, overrides)?;
-    let stage = Train { config, save_every: *save_every };
+    let stage = Train { config, save_every: *save_every, extend: *extend };
     let existing = if result.force { Existing::Replace } else { Existing::Continue };
     let (signals, data, started) = (Signals::listen()?, machine.data.folder(), Instant::now());
     let found = {

@@ -1,6 +1,6 @@
 //! The folder of a run: finished, taken, of another run, not a folder, not writable, and on a full disk.
 
-use crate::harness::{HMC, Place, VI, has_content, wait_until};
+use crate::harness::{ENSEMBLE, HMC, Place, VI, has_content, wait_until};
 use std::fs;
 
 #[test]
@@ -63,6 +63,74 @@ fn other_settings_are_refused_by_name_and_change_nothing() {
         assert!(ended.stderr.contains(said) && ended.stderr.contains("--force"), "{}", ended.stderr);
         assert_eq!(place.contents("run"), before, "{setting}");
     }
+}
+
+#[test]
+fn an_extended_training_has_the_posterior_of_a_longer_one() {
+    let constant = VI.replace("schedule = \"cosine\"", "schedule = \"constant\"");
+    for rest in [&constant, ENSEMBLE] {
+        let place = Place::new(rest);
+        let longer = ["--set", "infer.optimise.epochs=130"];
+        place.finish("longer", &longer);
+        place.finish("run", &[]);
+        let ended = place.finish("run", &[&longer[..], &["--extend"]].concat());
+        assert!(
+            ended.stderr.contains("extending a training of ") && !ended.stderr.contains("zero"),
+            "{}",
+            ended.stderr
+        );
+        let read = |name: &str, file: &str| fs::read(place.path(name).join(file)).unwrap();
+        assert!(read("run", "posterior.safetensors") == read("longer", "posterior.safetensors"));
+        assert_eq!(read("run", "config.toml"), read("longer", "config.toml"));
+        assert_eq!(place.result("run")["test"], place.result("longer")["test"]);
+        // It is a finished training of the longer configuration.
+        assert!(place.finish("run", &longer).stderr.contains("is finished already"));
+        assert!(place.finish("run", &[&longer[..], &["--extend"]].concat()).stderr.contains("is finished already"));
+    }
+}
+
+#[test]
+fn an_extended_schedule_is_said_to_be_another_and_survives_a_kill() {
+    let place = Place::new(VI);
+    let longer = ["--save-every", "0", "--set", "infer.optimise.epochs=60"];
+    let extend = [&longer[..], &["--extend"]].concat();
+    for name in ["whole", "killed"] {
+        place.finish(name, &[]);
+    }
+    let ended = place.finish("whole", &extend);
+    assert!(ended.stderr.contains("goes on along the longer schedule"), "{}", ended.stderr);
+    let running = place.start("killed", &extend);
+    let config = place.path("killed").join("config.toml");
+    wait_until("it extends", || fs::read_to_string(&config).is_ok_and(|text| text.contains("epochs = 60")));
+    running.kill();
+    place.finish("killed", &longer);
+    place.assert_same("killed", "whole");
+}
+
+#[test]
+fn what_cannot_be_extended_is_refused_and_changes_nothing() {
+    let place = Place::new(VI);
+    place.finish("run", &[]);
+    let before = place.contents("run");
+    for (settings, said) in [
+        (&["infer.optimise.epochs=24"][..], "`infer.optimise.epochs` is 24.0; it must be at least 25.0"),
+        (&["infer.optimise.epochs=50", "seed=1"], "an earlier training in it had other settings"),
+    ] {
+        let arguments: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).chain(["--extend"]).collect();
+        let ended = place.train("run", &arguments);
+        assert_eq!(ended.code, Some(2), "{settings:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        assert_eq!(place.contents("run"), before, "{settings:?}");
+    }
+    // As an earlier version left it.
+    fs::remove_file(place.path("run").join("checkpoint.safetensors")).unwrap();
+    let ended = place.train("run", &["--set", "infer.optimise.epochs=50", "--extend"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("so it cannot be extended"), "{}", ended.stderr);
+    let chains = Place::new(HMC);
+    chains.finish("run", &[]);
+    let ended = chains.train("run", &["--set", "infer.samples=20", "--extend"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("had other settings"), "{}", ended.stderr);
 }
 
 #[test]

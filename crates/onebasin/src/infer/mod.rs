@@ -144,6 +144,19 @@ methods! {
     hmc: Hmc(HmcConfig) = "hmc", "Hamiltonian Monte Carlo.";
 }
 
+impl Method {
+    /// How its learning rate changes, for a method that can be continued for more epochs after its end: an optimisation.
+    pub fn schedule(&self) -> Option<Schedule> {
+        match self {
+            Self::Map(MapConfig { optimise })
+            | Self::Vi(ViConfig { optimise, .. })
+            | Self::Ivon(IvonConfig { optimise, .. })
+            | Self::Ensemble(EnsembleConfig { optimise, .. }) => Some(optimise.schedule),
+            Self::Hmc(_) => None,
+        }
+    }
+}
+
 /// An inference under way.
 pub trait Inference: Send + std::fmt::Debug {
     /// Advances by some steps of an optimiser, or by one trajectory of every chain.

@@ -14,10 +14,13 @@ use std::path::{Path, PathBuf};
 const CONFIG: &str = "config.toml";
 /// One JSON object for each record.
 pub(super) const LOG: &str = "metrics.jsonl";
-/// The state of an unfinished run.
+/// The state of a run that is unfinished or can be extended.
 pub(super) const CHECKPOINT: &str = "checkpoint.safetensors";
 /// What came out; written last, so where it is, the run is finished.
 pub(super) const RESULT: &str = super::Train::RESULT;
+
+/// The setting that an extended run may change.
+const EPOCHS: &str = "infer.optimise.epochs";
 
 /// The files of a run's folder.
 #[derive(Debug)]
@@ -78,7 +81,32 @@ impl Files {
         })
     }
 
-    /// The same, and writes that down.
+    /// The number of epochs of the earlier training, if this configuration asks for more of them and differs in nothing else.
+    pub(super) fn extended(&self, config: &TrainConfig) -> Result<Option<String>> {
+        let found = self.config()?.unwrap_or_default();
+        let (mut theirs, mut ours) = (settings(&found), settings(&config.to_toml()));
+        let (Some(before), Some(now)) = (theirs.remove(EPOCHS), ours.remove(EPOCHS)) else { return Ok(None) };
+        if before == now || theirs != ours {
+            return Ok(None);
+        }
+        let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
+        let expected = format!("at least {before}, which the training in {} has had", self.folder.display());
+        Error::unless(number(&now) > number(&before), EPOCHS, &now, &expected)?;
+        if self.join(RESULT).exists() && !self.join(CHECKPOINT).exists() {
+            let reason = format!("it has no {CHECKPOINT}, so it cannot be extended");
+            return Err(Error::Folder { path: self.folder.clone(), reason });
+        }
+        Ok(Some(before))
+    }
+
+    /// Makes an unfinished training of this configuration out of an earlier one that it extends.
+    pub(super) fn extend(&self, config: &TrainConfig) -> Result<()> {
+        // The result first: a kill leaves a training that is unfinished, of either configuration.
+        remove(&self.join(RESULT))?;
+        write_text(&self.join(CONFIG), &config.to_toml())
+    }
+
+    /// The same as [`Self::check`], and writes that down.
     pub(super) fn claim(&self, config: &TrainConfig) -> Result<()> {
         self.check(config)?;
         let path = self.join(CONFIG);
@@ -91,9 +119,11 @@ impl Files {
         if path.exists() { Checkpoint::read(&path).map(Some) } else { Ok(None) }
     }
 
-    /// Removes what a finished run has no use for.
-    pub(super) fn tidy_up(&self) -> Result<()> {
-        remove(&self.join(CHECKPOINT))?;
+    /// Removes what a finished run has no use for; the state of an optimisation can be extended.
+    pub(super) fn tidy_up(&self, config: &TrainConfig) -> Result<()> {
+        if config.infer.schedule().is_none() {
+            remove(&self.join(CHECKPOINT))?;
+        }
         SampleFiles::remove(&self.folder)
     }
 

@@ -5,6 +5,7 @@ mod training;
 
 use crate::error::{Error, Result};
 use crate::experiment::{Context, Existing, Folder, Stage, TrainConfig, inputs};
+use crate::infer::Schedule;
 use crate::infer::diagnostics::Convergence;
 use crate::measure::Quality;
 use files::Files;
@@ -22,15 +23,29 @@ pub struct Train {
     /// Seconds between two checkpoints.
     #[serde(skip)]
     pub save_every: f64,
+    /// Whether an earlier training of fewer epochs is continued to those of the configuration.
+    #[serde(skip)]
+    pub extend: bool,
 }
 
 impl Train {
     /// Seconds between two checkpoints, unless somebody says otherwise.
     pub const SAVE_EVERY: f64 = 30.0;
 
+    /// What to add where an extended training is not what a longer one would have been.
+    fn caution(&self) -> &'static str {
+        match self.config.infer.schedule() {
+            Some(Schedule::Constant) | None => "",
+            Some(Schedule::Cosine | Schedule::Linear) => {
+                "; its learning rate fell to zero for its end and goes on along the longer schedule from here, so the result \
+                 is not that of a training that was as long from the start"
+            }
+        }
+    }
+
     /// A training with the usual time between checkpoints.
     pub fn new(config: TrainConfig) -> Self {
-        Self { config, save_every: Self::SAVE_EVERY }
+        Self { config, save_every: Self::SAVE_EVERY, extend: false }
     }
 }
 
@@ -67,12 +82,16 @@ impl Stage for Train {
         unreachable!("a training runs in its folder, by `run_in`")
     }
 
-    /// Trains, continues an interrupted training, or returns the result of a finished one.
+    /// Trains, continues an interrupted training, extends a shorter one, or returns the result of a finished one.
     fn run_in(&self, path: &Path, existing: Existing, context: &Context<'_>) -> Result<TrainResult> {
         Error::unless(self.save_every >= 0.0, "save_every", self.save_every, "a number of seconds, at least 0")?;
         let earlier = Files::find(path)?;
         let replace = existing == Existing::Replace;
-        if let Some(files) = earlier.as_ref().filter(|_| !replace) {
+        let shorter = match earlier.as_ref().filter(|_| self.extend && !replace) {
+            Some(files) => files.extended(&self.config)?,
+            None => None,
+        };
+        if let Some(files) = earlier.as_ref().filter(|_| !replace && shorter.is_none()) {
             // Before anything that takes long.
             if let Some(result) = finished(files, &self.config, context)? {
                 return Ok(result);
@@ -86,6 +105,10 @@ impl Stage for Train {
         };
         if replace {
             files.clear()?;
+        } else if let Some(before) = shorter {
+            files.extend(&self.config)?;
+            let folder = files.folder.display();
+            context.host.message(&format!("{folder}: extending a training of {before} epochs{}", self.caution()));
         } else if let Some(result) = finished(&files, &self.config, context)? {
             // Another process was faster while the data were read.
             return Ok(result);
@@ -100,7 +123,7 @@ fn finished(files: &Files, config: &TrainConfig, context: &Context<'_>) -> Resul
     let result = files.finished()?;
     if result.is_some() {
         // It may have been killed before it did this itself.
-        files.tidy_up()?;
+        files.tidy_up(config)?;
         context.host.message(&format!("{} is finished already", files.folder.display()));
     }
     Ok(result)

@@ -240,7 +240,7 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// Writes the posterior and the result, and removes what only a continued training needs.
+    /// Writes the posterior and the result, and removes what nothing needs any more.
     fn finish(mut self) -> Result<TrainResult> {
         // So that a stop or a crash from here on costs the evaluation only.
         self.save()?;
@@ -270,7 +270,7 @@ impl<'a> Training<'a> {
         write_json(&self.files.join(RESULT), &result)?;
         // Windows removes no file that is open.
         drop(samples);
-        self.files.tidy_up()?;
+        self.files.tidy_up(&self.prepared.config)?;
         Ok(result)
     }
 

@@ -2,9 +2,15 @@
 
 use crate::golden::check;
 use crate::trained::gaussians;
-use onebasin::experiment::stages::align::permutations_file;
+use onebasin::align::Criterion;
+use onebasin::data::Split;
+use onebasin::experiment::stages::align::{Aligned, Outcome, permutations_file};
 use onebasin::experiment::stages::barrier::PathKind;
-use onebasin::experiment::{Align, AlignSettings, Barrier, BarrierSettings, PairInputs, Plane, PlaneSettings, Stage};
+use onebasin::experiment::{
+    Align, AlignSettings, Barrier, BarrierSettings, Context, Existing, PairInputs, Plane, PlaneSettings, Silent, Stage,
+};
+use onebasin::threads::pool;
+use std::path::Path;
 
 #[test]
 fn barriers_give_the_golden_results_whoever_aligns() {
@@ -51,4 +57,35 @@ fn planes_give_the_golden_results() {
     };
     let result = check("plane", &Plane { settings, inputs }, folder.path());
     assert_eq!(Plane::tables(&result)[0].1.lines().count(), 1 + 2 * (3 + 4 * 4));
+}
+
+#[test]
+fn every_criterion_aligns_for_a_barrier_and_a_plane_as_it_does_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = Context { pool: pool(2).unwrap(), data: Path::new(""), host: &Silent };
+    let posteriors = gaussians(folder.path());
+    let inputs = PairInputs { posteriors: posteriors.clone(), alignments: Vec::new() };
+    let test_examples = Some(10);
+    for &criterion in Criterion::ALL {
+        let settings = AlignSettings { criteria: vec![criterion], ..AlignSettings::default() };
+        let align = Align { settings, posteriors: posteriors.to_vec() };
+        let found = align.run_in(&folder.path().join(criterion.name()), Existing::Refuse, &context).unwrap();
+        let Outcome::Pairs { members, .. } = &found.outcome else { panic!("{found:?}") };
+        let Aligned { w2, permutations, .. } = &members[0].aligned;
+        let transpositions = permutations.iter().map(|group| group.transpositions).sum::<usize>();
+
+        let (criteria, splits) = (vec![criterion], vec![Split::Test]);
+        let settings = BarrierSettings { criteria, points: 3, samples: 2, test_examples, splits, ..Default::default() };
+        let barrier = Barrier { settings, inputs: inputs.clone() }.run(&context, None).unwrap();
+        let [_, aligned] = &barrier.alignments[..] else { panic!("{barrier:?}") };
+        assert_eq!(
+            (&aligned.name[..], aligned.w2, aligned.transpositions),
+            (criterion.name(), w2.after, transpositions)
+        );
+
+        let splits = barrier.settings.splits.clone();
+        let settings = PlaneSettings { criterion, points: 2, samples: 0, test_examples, splits, ..Default::default() };
+        let plane = Plane { settings, inputs: inputs.clone() }.run(&context, None).unwrap();
+        assert_eq!(plane.transpositions, transpositions);
+    }
 }

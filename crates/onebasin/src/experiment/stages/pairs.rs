@@ -1,8 +1,7 @@
 //! Two posteriors between which something is measured: whether they can be compared, on which examples, and how the
 //! second is permuted.
 
-use super::align::read_permutations;
-use crate::align;
+use super::align::{AlignSettings, Matching, read_permutations};
 use crate::align::{Criterion, Solver};
 use crate::arch::Arch;
 use crate::data::{Examples, Split};
@@ -85,13 +84,10 @@ impl PairInputs {
         if let Some((_, file)) = self.alignments.iter().find(|(name, _)| name == criterion.name()) {
             return pair.read(file);
         }
-        let settings = align::Settings { criterion, solver, seed, ..align::Settings::default() };
-        let [fixed, moved] = &pair.gaussians;
-        let found = context.monitored(&format!("aligning by {criterion}"), |monitor| {
-            align::pair(&pair.spec, fixed, moved, settings, &context.pool, monitor)
-        });
-        let [fixed, moved] = [&pair.sources[0], &pair.sources[1]].map(|source| source.file.display());
-        let found = found.map_err(|error| error.at(format_args!("cannot align {moved} with {fixed}")))?;
+        let settings =
+            AlignSettings { criteria: vec![criterion], solvers: vec![solver], seed, ..AlignSettings::default() };
+        let matching = Matching::new(&settings, &pair.sources, &pair.stored, context)?;
+        let (found, _) = matching.pair(1, &format!("aligning by {criterion}"))?;
         pair.permute(found.permutations)
     }
 }

@@ -1,5 +1,6 @@
 //! Alignment: permutes the units of posteriors, or of samples, so that similar units have the same position.
 
+mod matching;
 mod members;
 mod result;
 mod samples;
@@ -8,6 +9,8 @@ pub use result::{
     AlignResult, Aligned, Attempt, BeforeAndAfter, Objective, Outcome, Pair, Part, Permutation, Reference,
     RelabelledGroup, RelabelledSamples, Together,
 };
+
+pub(crate) use matching::Matching;
 
 use crate::align;
 use crate::align::{Criterion, Solver, Start};
@@ -120,12 +123,13 @@ impl Section for AlignSettings {
             Error::unless(*nats > 0.0 && nats.is_finite(), "exclude_prior", nats, "a positive number")?;
             Error::unless(*to == Target::First, "exclude_prior", nats, "left out unless `to` is first")?;
         }
-        let for_pairs = criteria.iter().find(|criterion| !matches!(criterion, Criterion::Mean | Criterion::W2));
+        let for_pairs = criteria.iter().find(|criterion| !criterion.is_symmetric());
         if let Some(criterion) = for_pairs.filter(|_| *to != Target::First) {
             return Err(Error::setting("criteria", criterion, "mean or w2 unless `to` is first"));
         }
-        if let Some(nats) = exclude_prior.filter(|_| criteria.contains(&Criterion::Activation)) {
-            return Err(Error::setting("exclude_prior", nats, "left out for the criterion activation"));
+        if let (Some(nats), Some(criterion)) = (exclude_prior, criteria.iter().find(|criterion| criterion.needs_data()))
+        {
+            return Err(Error::setting("exclude_prior", nats, &format!("left out for the criterion {criterion}")));
         }
         let allowed = !self.balance || *to != Target::Relabel;
         Error::unless(allowed, "balance", true, "false if `to` is relabel, which looks at each sample alone")
@@ -176,7 +180,7 @@ impl Stage for Align {
         let sources = inputs::find(posteriors, Some(&folder.join("")))?;
         let outcome = match settings.to {
             Target::Relabel => samples::align(settings, method, &sources, folder, context)?,
-            _ => members::align(settings, method, &sources, folder, context)?,
+            _ => members::align(settings, &sources, folder, context)?,
         };
         Ok(AlignResult { version: env!("CARGO_PKG_VERSION").to_owned(), settings: settings.clone(), outcome })
     }

@@ -22,7 +22,7 @@ macro_rules! assert_names {
 #[test]
 fn names_are_everywhere_the_same() {
     assert_names! {
-        Criterion: ["mean", "w2", "kl", "jeffreys", "activation"];
+        Criterion: ["mean", "w2", "kl", "jeffreys", "snr", "mahalanobis", "activation"];
         Solver: ["coordinate-descent", "greedy", "frank-wolfe", "best"];
         Start: ["identity", "random"];
         Activation: ["relu", "tanh"];

@@ -20,7 +20,7 @@ fn a_permuted_copy_is_brought_back() {
     let permutations = Permutations::random(&spec, 3);
     let a = place.read("a/posterior.safetensors");
     place.write("b.safetensors", a.posterior.map(|params| spec.apply(&permutations, params)).unwrap());
-    for criterion in ["mean", "w2", "kl", "jeffreys"] {
+    for criterion in ["mean", "w2", "kl", "jeffreys", "snr", "mahalanobis"] {
         let report = place.align(&["a", "b.safetensors", "--criteria", criterion, "-o", criterion]);
         let member = &report["members"][0];
         assert!(member["w2"]["before"].as_f64().unwrap() > 0.1, "{member}");

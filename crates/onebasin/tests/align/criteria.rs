@@ -5,7 +5,8 @@ use onebasin::align::{Criterion, Solver};
 use onebasin::posterior::Gaussian;
 use onebasin::symmetry::{Permutations, Spec};
 
-/// −½ |μ₀ − μ₁|², −½ W₂², −KL[q₁ ‖ q₀], and that of both directions; term by term, in f64.
+/// −½ |μ₀ − μ₁|², −½ W₂², −KL[q₁ ‖ q₀], that of both directions, −½ |μ₀/σ₀ − μ₁/σ₁|², and −½ Σ (μ₀ − μ₁)² / (σ₀ σ₁); term by
+/// term, in f64.
 fn closeness(criterion: Criterion, fixed: &Gaussian, moved: &Gaussian) -> f64 {
     let values = |gaussian: &Gaussian| -> Vec<(f64, f64)> {
         let pairs = gaussian.mean().values().iter().zip(gaussian.std().values());
@@ -21,6 +22,8 @@ fn closeness(criterion: Criterion, fixed: &Gaussian, moved: &Gaussian) -> f64 {
             Criterion::W2 => -0.5 * ((fixed.0 - moved.0).powi(2) + (fixed.1 - moved.1).powi(2)),
             Criterion::Kl => -divergence(moved, fixed),
             Criterion::Jeffreys => -divergence(moved, fixed) - divergence(fixed, moved),
+            Criterion::Snr => -0.5 * (fixed.0 / fixed.1 - moved.0 / moved.1).powi(2),
+            Criterion::Mahalanobis => -0.5 * (fixed.0 - moved.0).powi(2) / (fixed.1 * moved.1),
             other => unreachable!("{other} compares no weights"),
         })
         .sum()

@@ -35,14 +35,19 @@ fn a_value_that_is_not_finite_is_named() {
 }
 
 #[test]
-fn a_divergence_needs_standard_deviations() {
+fn criteria_that_divide_by_standard_deviations_refuse_points() {
     let arch = mlp("2x2x1", &[5, 4]);
     let good = gaussian(&arch, 1);
     let point = Gaussian::new(good.mean().clone(), Params::zeros(arch.layout())).unwrap();
     let message = error(&arch, &point, &good, Criterion::Kl);
     assert!(message.starts_with("a standard deviation of tensor `hidden1.weight` is 0"), "{message}");
-    let message = error(&arch, &good, &point, Criterion::Jeffreys);
-    assert!(message.ends_with("the criterion w2 needs none"), "{message}");
+    for criterion in [Criterion::Jeffreys, Criterion::Snr, Criterion::Mahalanobis] {
+        for [fixed, moved] in [[&good, &point], [&point, &good]] {
+            let message = error(&arch, fixed, moved, criterion);
+            assert!(message.starts_with("a standard deviation of tensor `hidden1.weight` is 0"), "{message}");
+            assert!(message.ends_with("the criteria mean and w2 do not"), "{message}");
+        }
+    }
 }
 
 #[test]
@@ -56,7 +61,7 @@ fn other_networks_are_refused() {
 fn activations_need_data() {
     let arch = mlp("2x2x1", &[5, 4]);
     let message = error(&arch, &gaussian(&arch, 1), &gaussian(&arch, 2), Criterion::Activation);
-    assert_eq!(message, "the criterion `activation` needs data; others are: mean, w2, kl, jeffreys");
+    assert_eq!(message, "the criterion `activation` needs data; others are: mean, w2, kl, jeffreys, snr, mahalanobis");
 }
 
 #[test]

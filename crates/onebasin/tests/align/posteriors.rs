@@ -60,4 +60,12 @@ pub(crate) fn pair(spec: &Spec, fixed: &Gaussian, moved: &Gaussian, criterion: C
     align::pair(spec, fixed, moved, settings, &ThreadPool::new(2).unwrap(), &mut Monitor::silent()).unwrap()
 }
 
-pub(crate) const CRITERIA: [Criterion; 4] = [Criterion::Mean, Criterion::W2, Criterion::Kl, Criterion::Jeffreys];
+/// All that compare weights.
+pub(crate) const CRITERIA: [Criterion; 6] = [
+    Criterion::Mean,
+    Criterion::W2,
+    Criterion::Kl,
+    Criterion::Jeffreys,
+    Criterion::Snr,
+    Criterion::Mahalanobis,
+];

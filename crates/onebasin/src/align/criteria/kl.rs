@@ -1,6 +1,6 @@
 //! The criterion `kl`: the KL divergence of the permuted posterior from the other.
 
-use super::Rule;
+use super::{Rule, mapped};
 use crate::align::Feature;
 use crate::error::Result;
 use crate::posterior::Gaussian;
@@ -17,22 +17,18 @@ impl Rule for Kl {
 
 /// What −KL[moved ‖ fixed] has of both sides, v the variances: m₀/v₀ · m₁ and −1/(2v₀) · (m₁² + v₁).
 pub(super) fn divergence<'a>(fixed: &'a Gaussian, moved: &'a Gaussian) -> [Feature<'a>; 2] {
-    let map = |gaussian: &Gaussian, feature: fn(f32, f32) -> f32| {
-        let pairs = gaussian.mean().values().iter().zip(gaussian.std().values());
-        Cow::Owned(pairs.map(|(mean, std)| feature(*mean, *std)).collect())
-    };
     [
-        Feature { fixed: map(fixed, |mean, std| mean / (std * std)), moved: Cow::Borrowed(moved.mean().values()) },
+        Feature { fixed: mapped(fixed, |mean, std| mean / (std * std)), moved: Cow::Borrowed(moved.mean().values()) },
         Feature {
-            fixed: map(fixed, |_, std| -0.5 / (std * std)),
-            moved: map(moved, |mean, std| mean * mean + std * std),
+            fixed: mapped(fixed, |_, std| -0.5 / (std * std)),
+            moved: mapped(moved, |mean, std| mean * mean + std * std),
         },
     ]
 }
 
-/// Refuses a standard deviation of zero, from which every divergence is infinite.
+/// Refuses a standard deviation of zero, by which no distance can be divided.
 pub(super) fn check_positive(gaussian: &Gaussian) -> Result<()> {
-    let fault = ", from which every divergence is infinite; the criterion w2 needs none";
+    let fault = ", and the criterion divides by it; the criteria mean and w2 do not";
     let std = gaussian.std();
     std.layout().refuse(std.values(), ("standard deviation", fault), |std| std * std < f32::MIN_POSITIVE)
 }

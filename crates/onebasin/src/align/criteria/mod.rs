@@ -58,6 +58,8 @@ criteria! {
     #[default] w2: W2 = "w2", "Smallest Wasserstein distance of the weights: of their means and standard deviations.";
     kl: Kl = "kl", "Smallest KL divergence of the permuted posterior from the other.";
     jeffreys: Jeffreys = "jeffreys", "Smallest sum of the KL divergences in both directions.";
+    snr: Snr = "snr", "Smallest squared distance of the signal-to-noise ratios of the weights.";
+    mahalanobis: Mahalanobis = "mahalanobis", "Smallest Mahalanobis distance of the mean weights.";
     activation: Activation = "activation", "Largest correlation of the activations on data.";
 }
 
@@ -88,6 +90,12 @@ impl Criterion {
         };
         Ok(side(gaussian))
     }
+}
+
+/// One value of a feature for each weight, of its mean and its standard deviation.
+fn mapped(gaussian: &Gaussian, feature: fn(f32, f32) -> f32) -> Cow<'static, [f32]> {
+    let pairs = gaussian.mean().values().iter().zip(gaussian.std().values());
+    Cow::Owned(pairs.map(|(mean, std)| feature(*mean, *std)).collect())
 }
 
 fn names(chosen: impl Fn(Criterion) -> bool) -> List {

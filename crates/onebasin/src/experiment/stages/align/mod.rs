@@ -158,7 +158,7 @@ pub struct Align {
 
 impl Stage for Align {
     const NAME: &'static str = "align";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
     const RESULT: &'static str = "alignment.json";
     const FILES: &'static [&'static str] = &[GAUSSIAN];
     const FOLDERS: &'static [(&'static str, &'static [&'static str])] =

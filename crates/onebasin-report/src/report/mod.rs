@@ -2,16 +2,18 @@
 
 mod alignments;
 mod experiment;
+mod pairs;
 mod sweep;
 
 use crate::error::{Error, Result};
 use crate::figure::{Chart, Figure};
 use crate::page::{Block, Headline, Page, Section};
 use crate::stages;
+use crate::stages::barrier::DECOMPOSITION;
 use crate::table::Alignment::{Left, Right};
 use crate::table::Table;
 use experiment::{Experiment, Parts};
-use onebasin::experiment::Measures;
+use onebasin::experiment::{Barrier, Measures, Stage};
 use onebasin::store::write_whole;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,7 +57,7 @@ impl Report {
         }
         let figures = output.join("figures");
         self.write_figures(&figures, &["svg", "png", "csv"])?;
-        for (id, table) in tables(&self.page) {
+        for (id, _, table) in tables(&self.page) {
             write(&figures.join(format!("{id}.csv")), table.csv().as_bytes())?;
         }
         write(&output.join("report.md"), self.page.markdown("figures").as_bytes())?;
@@ -64,14 +66,18 @@ impl Report {
         Ok(index)
     }
 
-    /// Returns the first figure and the first table as plain text.
+    /// Returns the first figure, the first table and the first decomposition of a barrier as plain text.
     pub fn summary(&self) -> String {
         let figure = self.page.figures().next().map(|figure| {
             let figure = with_last_group(figure.clone());
             format!("{}\n{}\n", figure.title, figure.text(TERMINAL[0], TERMINAL[1]))
         });
-        let table = tables(&self.page).next().map(|(_, table)| table.text());
-        figure.unwrap_or_default() + &table.unwrap_or_default()
+        let [first, decomposition] = ["", DECOMPOSITION].map(|caption| {
+            let mut tables = tables(&self.page);
+            tables.find(|(_, captioned, _)| captioned.starts_with(caption)).map(|(_, _, table)| table.text())
+        });
+        let decomposition = decomposition.map(|table| format!("\n{table}"));
+        figure.unwrap_or_default() + &first.unwrap_or_default() + &decomposition.unwrap_or_default()
     }
 
     /// Writes each figure in each format.
@@ -90,10 +96,13 @@ impl Report {
     }
 }
 
-/// All tables from top to bottom, with their identifiers.
-fn tables(page: &Page) -> impl Iterator<Item = (&str, &Table)> {
+/// All tables from top to bottom, with their identifiers and captions.
+fn tables(page: &Page) -> impl Iterator<Item = (&str, &str, &Table)> {
     let blocks = page.sections.iter().flat_map(|section| &section.blocks);
-    blocks.filter_map(|block| if let Block::Table { id, table, .. } = block { Some((&**id, table)) } else { None })
+    blocks.filter_map(|block| match block {
+        Block::Table { id, caption, table } => Some((&**id, &**caption, table)),
+        _ => None,
+    })
 }
 
 /// The figure with the series of its last group only: a terminal has no room for more.
@@ -162,11 +171,13 @@ fn file_name(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).collect()
 }
 
-/// The stages of the only cell, or a sweep over all cells; then alignments and posteriors.
+/// The stages of the only cell, barriers first, or a sweep over all cells; numbers of other work after the first section; then
+/// alignments and posteriors.
 fn parts(experiment: &Experiment, prefix: &str) -> Result<Parts> {
     let mut parts = Parts::default();
     if let [cell] = &experiment.measures.cells[..] {
-        for (task, result) in &cell.stages {
+        pairs::add(cell, prefix, &mut parts)?;
+        for (task, result) in cell.stages.iter().filter(|(task, _)| stages::stage_of(task) != Barrier::NAME) {
             let (headlines, section) = stages::section(task, result, prefix)?;
             parts.headlines.extend(headlines);
             parts.sections.push(section);
@@ -175,6 +186,9 @@ fn parts(experiment: &Experiment, prefix: &str) -> Result<Parts> {
         sweep::add(&experiment.measures.cells, prefix, &mut parts)?;
     }
     parts.sections.retain(|section| !section.blocks.is_empty());
+    if let Some(section) = pairs::literature(&experiment.measures.literature, prefix) {
+        parts.sections.insert(parts.sections.len().min(1), section);
+    }
     alignments::add(experiment, prefix, &mut parts)?;
     parts.sections.extend(experiment.posteriors(prefix));
     Ok(parts)

@@ -1,16 +1,17 @@
 //! A sweep: barriers against the settings that are swept.
 
 use super::experiment::Parts;
+use super::pairs;
 use crate::error::Result;
 use crate::figure::{Figure, Point};
 use crate::page::{Block, Headline, Section};
-use crate::stages::barrier::estimate;
 use crate::table::Alignment::{Left, Right};
 use crate::table::Table;
 use crate::{draw, stages};
 use onebasin::data::Split;
+use onebasin::experiment::stages::over_pairs::{OverPairs, over_pairs};
 use onebasin::experiment::{Barrier, MeasuredCell, Stage};
-use onebasin::measure::Estimate;
+use onebasin::measure::{Estimate, Spread};
 use serde_json::Value;
 
 /// Number of curves that have a headline.
@@ -24,8 +25,8 @@ struct Entry {
     /// Name of the curve, with the values of the other settings that are swept.
     series: String,
     split: Split,
-    /// Loss and error barriers of each pair of posteriors.
-    pairs: Vec<[Estimate; 2]>,
+    /// Loss and error barriers over pairs of posteriors.
+    barriers: [Spread; 2],
 }
 
 /// Adds a section with barriers against the first setting that is swept, and sections for the other stages of each cell.
@@ -64,40 +65,22 @@ fn entries(cells: &[MeasuredCell]) -> Result<Vec<Entry>> {
         let mut swept = cell.settings.iter();
         let Some((_, value)) = swept.next() else { continue };
         let (x, label, others) = (number(value).unwrap_or(index as f64), text(value), settings(swept));
-        for (task, result) in cell.stages.iter().filter(|(task, _)| stages::stage_of(task) == Barrier::NAME) {
-            for (row, barriers) in stages::read::<Barrier>(task, result)?.barriers() {
-                let (split, barriers) = (row.split, barriers.map(estimate));
-                let series = if others.is_empty() { row.curve.clone() } else { format!("{}, {others}", row.curve) };
-                let same = |entry: &&mut Entry| entry.label == label && entry.series == series && entry.split == split;
-                match all.iter_mut().find(same) {
-                    Some(entry) => entry.pairs.push(barriers),
-                    None => all.push(Entry { x, label: label.clone(), series, split, pairs: vec![barriers] }),
-                }
-            }
+        for OverPairs { curve, split, loss, error } in over_pairs(&pairs::results(cell)?) {
+            let series = if others.is_empty() { curve } else { format!("{curve}, {others}") };
+            all.push(Entry { x, label: label.clone(), series, split, barriers: [loss, error] });
         }
     }
     Ok(all)
 }
 
-impl Entry {
-    /// The mean over pairs with its standard error; a single pair has the Monte Carlo error.
-    fn mean(&self, which: usize) -> Estimate {
-        if let [pair] = &self.pairs[..] {
-            return pair[which];
-        }
-        let values: Vec<f64> = self.pairs.iter().map(|pair| pair[which].value).collect();
-        Estimate::mean_of(&values)
-    }
-}
-
 fn figure(entries: &[Entry], which: usize, id: String, title: &str, labels: [&str; 2], factor: f64) -> Figure {
     let points = entries.iter().map(|entry| {
-        let Estimate { value, standard_error } = entry.mean(which);
+        let Estimate { value, standard_error } = entry.barriers[which].estimate();
         let error = standard_error.map(|error| factor * error);
         (entry.series.clone(), entry.split.name(), Point { x: entry.x, y: factor * value, error })
     });
     let x = draw::fitting(labels[0], entries.iter().map(|entry| entry.x));
-    let y = draw::fitting(labels[1], entries.iter().map(|entry| factor * entry.mean(which).value));
+    let y = draw::fitting(labels[1], entries.iter().map(|entry| factor * entry.barriers[which].mean));
     let caption = "Means over pairs of posteriors with their standard errors; a single pair has its Monte Carlo error.";
     draw::lines(id, title, caption, [x, y], draw::grouped(points))
 }
@@ -110,9 +93,9 @@ fn table(entries: &[Entry], key: &str) -> Table {
             entry.label.clone(),
             entry.series.clone(),
             entry.split.to_string(),
-            entry.pairs.len().to_string(),
-            draw::with_error(entry.mean(0), 1.0, 4),
-            draw::with_error(entry.mean(1), 100.0, 2),
+            entry.barriers[0].pairs.to_string(),
+            draw::with_error(entry.barriers[0].estimate(), 1.0, 4),
+            draw::with_error(entry.barriers[1].estimate(), 100.0, 2),
         ]
     }))
 }
@@ -128,7 +111,7 @@ fn headlines(entries: &[Entry], key: &str) -> Vec<Headline> {
         let (first, last) = (same[0], same[same.len() - 1]);
         Headline {
             label: format!("Loss barrier, {name}"),
-            value: format!("{:.3} → {:.3}", first.mean(0).value, last.mean(0).value),
+            value: format!("{:.3} → {:.3}", first.barriers[0].mean, last.barriers[0].mean),
             note: format!("nats, {split} examples; {key} {} → {}", first.label, last.label),
         }
     };

@@ -2,10 +2,15 @@
 //! long that took.
 
 use super::inputs::POSTERIOR;
+use super::literature::Literature;
 use super::read::{Cell, Experiment, POSTERIORS};
+use super::stage::{Stage, Task};
+use super::stages::barrier::{Barrier, BarrierResult};
+use super::stages::over_pairs::{OverPairs, over_pairs};
 use super::stages::train::TrainResult;
 use crate::arch::Arch;
 use crate::error::{Error, Result};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -33,6 +38,9 @@ pub struct Measures {
     pub title: String,
     /// What is asked, and what the answer means.
     pub about: String,
+    /// Numbers of other work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub literature: Vec<Literature>,
     /// The experiment with its overrides.
     pub experiment: Value,
     /// SHA-256 of the files of data sets.
@@ -52,6 +60,9 @@ pub struct Measured {
     pub posteriors: Vec<Trained>,
     /// Results of the stages by their folders, such as `barrier/0-1`.
     pub stages: BTreeMap<String, Value>,
+    /// Barriers over pairs of posteriors, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub barriers_over_pairs: Vec<OverPairs>,
 }
 
 /// A posterior that was trained.
@@ -92,6 +103,7 @@ impl Measures {
             overrides: experiment.overrides.clone(),
             title: experiment.title.clone(),
             about: experiment.about.clone(),
+            literature: experiment.literature.clone(),
             experiment: serde_json::to_value(&experiment.table).expect("a table is plain data"),
             data,
             cells: cells.collect::<Result<_>>()?,
@@ -114,7 +126,7 @@ impl Measures {
 
 impl Measured {
     fn collect(cell: &Cell, folder: &Path, times: &mut Times) -> Result<Self> {
-        let (mut posteriors, mut stages) = (Vec::new(), BTreeMap::new());
+        let (mut posteriors, mut stages, mut barriers) = (Vec::new(), BTreeMap::new(), Vec::new());
         for task in cell.tasks(folder)? {
             let trained = cell.posteriors.get(posteriors.len()).filter(|_| task.name.starts_with(POSTERIORS));
             let place = if trained.is_some() { task.name.clone() } else { format!("cells/{}/{}", cell.id, task.name) };
@@ -124,6 +136,9 @@ impl Measured {
             let mut result = task.result()?;
             let Some(posterior) = trained else {
                 normalise(&mut result, &place, times);
+                if task.name.starts_with(Barrier::NAME) {
+                    barriers.push(read::<BarrierResult>(&result, &task)?);
+                }
                 stages.insert(task.name.clone(), result);
                 continue;
             };
@@ -131,15 +146,21 @@ impl Measured {
                 id: posterior.id.clone(),
                 seed: posterior.config.seed,
                 parameters: Arch::new(posterior.config.arch.clone())?.layout().len(),
-                result: serde_json::from_value(result).map_err(|error| Error::damaged(&task.folder, &error))?,
+                result: read(&result, &task)?,
             });
         }
         let settings = cell
             .settings
             .iter()
             .map(|(key, value)| (key.clone(), serde_json::to_value(value).expect("a setting is plain data")));
-        Ok(Self { id: cell.id.clone(), settings: settings.collect(), posteriors, stages })
+        let barriers_over_pairs = if barriers.len() > 1 { over_pairs(&barriers) } else { Vec::new() };
+        Ok(Self { id: cell.id.clone(), settings: settings.collect(), posteriors, stages, barriers_over_pairs })
     }
+}
+
+/// The result of a task in its own type.
+fn read<T: DeserializeOwned>(result: &Value, task: &Task) -> Result<T> {
+    T::deserialize(result).map_err(|error| Error::damaged(&task.folder, &error))
 }
 
 /// Moves seconds to the times, and makes paths of posteriors relative to the folder of the experiment.

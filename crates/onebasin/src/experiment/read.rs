@@ -1,6 +1,7 @@
 //! Reads an experiment: networks to train, what to measure of them, and which settings to sweep.
 
 use super::inputs::{POSTERIOR, once};
+use super::literature::Literature;
 use super::stage::{Plan, Task, Trained};
 use super::stages::Sections;
 use super::stages::train::Train;
@@ -20,7 +21,7 @@ pub(super) const POSTERIORS: &str = "posteriors";
 const MAX_CELLS: usize = 10_000;
 
 /// Names of the keys of a [`Head`].
-const HEAD: [&str; 4] = ["title", "about", "seeds", "train"];
+const HEAD: [&str; 5] = ["title", "about", "literature", "seeds", "train"];
 
 /// What an experiment says besides the tables of its stages and its sweep.
 #[derive(Clone, Debug, Deserialize)]
@@ -30,6 +31,9 @@ struct Head {
     /// What is asked, and what the answer means.
     #[serde(default)]
     about: String,
+    /// Numbers of other work.
+    #[serde(default)]
+    literature: Vec<Literature>,
     /// Seeds of the posteriors that are trained; the first two are compared, the next two and so on.
     #[serde(default = "default_seeds")]
     seeds: Vec<u64>,
@@ -54,6 +58,8 @@ pub struct Experiment {
     pub title: String,
     /// What is asked, and what the answer means.
     pub about: String,
+    /// Numbers of other work that the report shows beside those of the experiment.
+    pub literature: Vec<Literature>,
     /// The whole file with the overrides.
     pub table: Table,
     /// One for each combination of the settings that are swept.
@@ -94,14 +100,14 @@ impl Experiment {
         let mut whole = table.clone();
         let fault = |reason: String| Error::Config { name: file.to_owned(), reason };
         let sweep = combinations(whole.remove("sweep").as_ref()).map_err(fault)?;
-        let (mut cells, mut title, mut about): (Vec<Cell>, _, _) = Default::default();
+        let (mut cells, mut title, mut about, mut literature): (Vec<Cell>, _, _, _) = Default::default();
         for settings in sweep {
             let mut table = whole.clone();
             for (key, value) in &settings {
                 config::set(&mut table, key, value.clone())?;
             }
             let (cell, head) = Cell::read(file, table, settings)?;
-            (title, about) = (head.title, head.about);
+            (title, about, literature) = (head.title, head.about, head.literature);
             if let Some(twin) = cells.iter().find(|other| other.id == cell.id) {
                 let values: Vec<String> = twin.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
                 return Err(fault(format!("the sweep has {} twice", values.join(", "))));
@@ -114,6 +120,7 @@ impl Experiment {
             overrides: overrides.to_vec(),
             title,
             about,
+            literature,
             table,
             cells,
         })
@@ -169,6 +176,7 @@ impl Cell {
         let head: Head = config::from_table(file, table)?;
         let sections: Sections = config::from_table(file, stages)?;
         once("seeds", &head.seeds).map_err(at)?;
+        head.literature.iter().try_for_each(Literature::check).map_err(at)?;
         let mut posteriors = Vec::new();
         if let Some(train) = &head.train {
             train.check().map_err(|error| at(error.within("train")))?;

@@ -119,6 +119,13 @@ fn deviation(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     (count > 1.0).then(|| (squares / (count - 1.0)).sqrt())
 }
 
+impl Barrier {
+    /// Returns how much, with its standard error.
+    pub fn estimate(&self) -> Estimate {
+        Estimate { value: self.value, standard_error: self.standard_error }
+    }
+}
+
 impl Estimate {
     /// Returns the mean of values and its standard error, the sample standard deviation divided by √n; a single value has
     /// none.

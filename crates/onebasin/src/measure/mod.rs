@@ -6,9 +6,11 @@ mod parameters;
 mod plane;
 pub mod prune;
 mod quality;
+mod spread;
 
 pub use barrier::{Barrier, Barriers, Curve, Estimate, Point};
 pub use curves::{BarrierSettings, Calibrated, Curves};
 pub use parameters::{StdHistogram, mixing};
 pub use plane::{Density, Marginal, Plane, PlanePoint, PlaneSettings, Triangle};
 pub use quality::{Agreement, Calibration, Quality};
+pub use spread::Spread;

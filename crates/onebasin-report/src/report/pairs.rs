@@ -67,7 +67,8 @@ fn table(results: &[BarrierResult]) -> Table {
 pub(super) fn literature(literature: &[Literature], prefix: &str) -> Option<Section> {
     let rows = literature.iter().map(|Literature { what, value, source }| [what, value, source]);
     let table = Table::new([("what", Left), ("value", Left), ("source", Left)]).with(rows);
-    let (id, caption) = (format!("{prefix}literature-table"), "Numbers of other work, which were not measured here".to_owned());
+    let (id, caption) =
+        (format!("{prefix}literature-table"), "Numbers of other work, which were not measured here".to_owned());
     let section = Section {
         id: format!("{prefix}literature"),
         title: "From the literature".to_owned(),

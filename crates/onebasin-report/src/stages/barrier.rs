@@ -43,7 +43,8 @@ pub(crate) fn decomposition_table(results: &[BarrierResult]) -> Option<(String, 
         let whole: f64 = parts.iter().map(|part| part.height.mean).sum();
         for Part { cause, height, curve } in parts {
             let share = (whole > 0.0).then(|| 100.0 * height.mean / whole);
-            let numbers = [draw::with_error(height.estimate(), 1.0, 4), draw::or_dash(share, |share| format!("{share:.1}"))];
+            let numbers =
+                [draw::with_error(height.estimate(), 1.0, 4), draw::or_dash(share, |share| format!("{share:.1}"))];
             table.push([cause.to_string(), split.to_string(), curve.clone()].into_iter().chain(numbers));
         }
     }
@@ -57,9 +58,8 @@ pub(crate) fn headlines(curves: &[Vec<&Row>]) -> Vec<Headline> {
     let Some(split) = curves.last().map(|rows| rows[0].split) else { return Vec::new() };
     let loss = |rows: &[&Row]| Spread::of(&barriers(rows, |curve| curve.loss));
     let paths = || curves.iter().filter(|rows| rows[0].split == split && rows[0].path.is_some());
-    let lowest = paths()
-        .filter(|rows| rows[0].temperatures.is_none())
-        .min_by(|a, b| loss(a).mean.total_cmp(&loss(b).mean));
+    let lowest =
+        paths().filter(|rows| rows[0].temperatures.is_none()).min_by(|a, b| loss(a).mean.total_cmp(&loss(b).mean));
     let mut shown: Vec<&Vec<&Row>> = paths().take(1).collect();
     shown.extend(paths().find(|rows| rows[0].is_aligned()));
     shown.extend(lowest.filter(|rows| shown.iter().all(|other| other[0].curve != rows[0].curve)));

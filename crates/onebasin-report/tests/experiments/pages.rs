@@ -101,3 +101,69 @@ fn a_sweep_shows_means_over_pairs() {
     let alignments = folder.text("page/figures/alignments-table.csv");
     assert_eq!(alignments.lines().count(), 1 + 3 * 2 * 2, "{alignments}");
 }
+
+#[test]
+fn several_pairs_have_a_section_with_their_mean_and_spread() {
+    let folder = Folder::new();
+    let measures = folder.run("out", "pair.toml", PAIR, &["seeds=[0,1,2,3]"]);
+    let report = Report::read(&[folder.path("out")]).unwrap();
+    report.write(&folder.path("page")).unwrap();
+    let [text, table] = ["page/report.md", "page/figures/barriers-table.csv"].map(|file| folder.text(file));
+    let titles: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).take(3).collect();
+    assert_eq!(titles, ["Barriers over pairs", "Barriers, seeds 0 and 1", "Barriers, seeds 2 and 3"]);
+    let pairs = ["barrier/0-1", "barrier/2-3"].map(|name| barriers(&measures.cells[0].stages[name]));
+    let over = &measures.cells[0].barriers_over_pairs;
+    assert_eq!(over.len(), pairs[0].curves.iter().filter(|row| row.path.is_some()).count());
+    assert_eq!(table.lines().count(), 1 + over.len());
+    for (row, over) in over.iter().enumerate() {
+        let [a, b] = pairs.each_ref().map(|pair| pair.curves[row].measured.loss.barrier.value);
+        let (mean, deviation) = (0.5 * (a + b), (a - b).abs() / 2_f64.sqrt());
+        assert!((over.loss.mean - mean).abs() < 1e-12, "{over:?}");
+        let name = if over.curve.contains(',') { format!("\"{}\"", over.curve) } else { over.curve.clone() };
+        let line = format!("{name},{},2,{mean:.4},{deviation:.4},{:.4},{:.4},", over.split, a.min(b), a.max(b));
+        assert!(table.contains(&line), "{line}\n{table}");
+    }
+    // Headlines are means over pairs, and only those.
+    let headlines: Vec<&str> = text.lines().filter(|line| line.starts_with("| Loss barrier, ")).collect();
+    assert!((2..=3).contains(&headlines.len()), "{headlines:?}");
+    assert!(headlines.iter().all(|line| line.contains("mean of 2 pairs")), "{headlines:?}");
+    let printed = report.summary();
+    assert!(printed.contains("MC error") && printed.contains("\nmisalignment "), "{printed}");
+    for id in ["barriers-loss", "barriers-error"] {
+        assert!(folder.path(&format!("page/figures/{id}.svg")).exists(), "{id}");
+    }
+}
+
+#[test]
+fn the_parts_of_a_barrier_are_on_the_page_and_printed() {
+    let folder = Folder::new();
+    let measures = folder.run("out", "pair.toml", PAIR, &["barrier.paths=[\"geodesic\",\"rescaled\"]"]);
+    let report = Report::read(&[folder.path("out")]).unwrap();
+    report.write(&folder.path("page")).unwrap();
+    let table = folder.text("page/figures/barrier-0-1-table2.csv");
+    let parts = ["misalignment", "variance collapse", "calibration", "left"];
+    let found: Vec<&str> = table.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(found, [parts, parts].concat(), "{table}");
+    let printed = report.summary();
+    assert!(parts.iter().all(|part| printed.contains(&format!("\n{part} "))), "{printed}");
+    assert!(measures.cells[0].barriers_over_pairs.is_empty());
+}
+
+#[test]
+fn numbers_of_other_work_stand_after_the_barriers() {
+    let folder = Folder::new();
+    let settings = "literature=[{what=\"a | b\",value=0.97,source=\"<i>\"},{what=\"c\",value=\"1 / 2\",source=\"d\"}]";
+    let sections = |overrides: &[&str], output: &str| {
+        let measures = folder.run(output, "pair.toml", PAIR, overrides);
+        assert_eq!(measures.literature.len(), 2);
+        let page = format!("{output}-page");
+        Report::read(&[folder.path(output)]).unwrap().write(&folder.path(&page)).unwrap();
+        let text = folder.text(&format!("{page}/report.md"));
+        assert!(folder.text(&format!("{page}/figures/literature-table.csv")).ends_with("c,1 / 2,d\n"), "{text}");
+        assert!(!folder.text(&format!("{page}/index.html")).contains("<i>"));
+        text.lines().filter_map(|line| line.strip_prefix("## ")).take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(sections(&[settings], "one"), ["Barriers, seeds 0 and 1", "From the literature"]);
+    let sweep = [settings, "sweep.train.prior.variance=[0.1,1.0]"];
+    assert_eq!(sections(&sweep, "sweep"), ["Barriers against prior variance", "From the literature"]);
+}

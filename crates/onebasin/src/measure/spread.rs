@@ -39,7 +39,8 @@ impl Spread {
             standard_deviation: (pairs.len() > 1).then(|| (squares / (count - 1.0)).sqrt()),
             lowest: extreme(f64::min),
             highest: extreme(f64::max),
-            monte_carlo_error: errors.map(|errors| (errors.iter().map(|error| error * error).sum::<f64>() / count).sqrt()),
+            monte_carlo_error: errors
+                .map(|errors| (errors.iter().map(|error| error * error).sum::<f64>() / count).sqrt()),
         }
     }
 

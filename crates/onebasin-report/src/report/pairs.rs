@@ -10,6 +10,7 @@ use crate::{draw, stages};
 use onebasin::experiment::stages::barrier::{BarrierResult, Row};
 use onebasin::experiment::stages::over_pairs::{OverPairs, over_pairs, same_curves};
 use onebasin::experiment::{Barrier, Literature, MeasuredCell, Stage};
+use onebasin::measure::Spread;
 
 /// The barriers of all pairs of a cell.
 pub(super) fn results(cell: &MeasuredCell) -> Result<Vec<BarrierResult>> {
@@ -36,31 +37,38 @@ pub(super) fn add(cell: &MeasuredCell, prefix: &str, parts: &mut Parts) -> Resul
 
 /// The section over pairs.
 fn section(results: &[BarrierResult], curves: &[Vec<&Row>], id: String) -> Section {
-    let mut blocks: Vec<Block> = figures(&id, curves).into_iter().map(Block::Figure).collect();
-    let caption = "Barriers over pairs: mean, standard deviation (SD), lowest and highest, beside the typical Monte Carlo (MC) \
-                   error of one pair";
-    blocks.push(Block::Table { id: format!("{id}-table"), caption: caption.to_owned(), table: table(results) });
-    blocks.extend(decomposition_table(results).map(|(caption, table)| {
-        let caption = format!("{caption}; means over pairs with their standard errors");
-        Block::Table { id: format!("{id}-table2"), caption, table }
-    }));
+    let over = over_pairs(results);
+    let [loss, error] = [("Loss", "nats"), ("Error", "%")].map(|(quantity, unit)| {
+        format!(
+            "{quantity} barriers over pairs in {unit}: mean, standard deviation (SD), lowest and highest, beside the typical \
+             Monte Carlo (MC) error of one pair"
+        )
+    });
+    let decomposition = decomposition_table(results)
+        .map(|(caption, table)| (format!("{caption}; means over pairs with their standard errors"), table));
+    let tables = [
+        (loss, table("loss barrier", &over, |over| over.loss, 1.0, 4)),
+        (error, table("error barrier, %", &over, |over| over.error, 100.0, 2)),
+    ];
+    let figures = figures(&id, curves).into_iter().map(Block::Figure);
+    let tables = tables.into_iter().chain(decomposition).zip(["table", "table2", "table3"]);
+    let tables = tables.map(|((caption, table), name)| Block::Table { id: format!("{id}-{name}"), caption, table });
+    let blocks = figures.chain(tables).collect();
     Section { id, title: "Barriers over pairs".to_owned(), blocks }
 }
 
-fn table(results: &[BarrierResult]) -> Table {
-    let spread = ["SD", "lowest", "highest", "MC error"];
-    let numbers = ["pairs", "loss barrier"].into_iter().chain(spread).chain(["error barrier, %"]).chain(spread);
-    draw::table(&["curve", "examples"], numbers).with(over_pairs(results).into_iter().map(
-        |OverPairs { curve, split, loss, error }| {
-            let numbers = [(loss, 1.0, 4), (error, 100.0, 2)].map(|(of, unit, digits)| {
-                let number = |value: f64| format!("{:.digits$}", unit * value);
-                let [deviation, monte_carlo] =
-                    [of.standard_deviation, of.monte_carlo_error].map(|value| draw::or_dash(value, number));
-                [number(of.mean), deviation, number(of.lowest), number(of.highest), monte_carlo]
-            });
-            [curve, split.to_string(), loss.pairs.to_string()].into_iter().chain(numbers.concat())
-        },
-    ))
+/// One line for each curve.
+fn table(title: &str, over: &[OverPairs], of: fn(&OverPairs) -> Spread, unit: f64, digits: usize) -> Table {
+    let row = |over: &OverPairs| {
+        let Spread { pairs, mean, standard_deviation, lowest, highest, monte_carlo_error } = of(over);
+        let number = |value: f64| format!("{:.digits$}", unit * value);
+        let [deviation, monte_carlo] =
+            [standard_deviation, monte_carlo_error].map(|value| draw::or_dash(value, number));
+        let numbers = [number(mean), deviation, number(lowest), number(highest), monte_carlo];
+        [over.curve.clone(), over.split.to_string(), pairs.to_string()].into_iter().chain(numbers)
+    };
+    let numbers = ["pairs", title, "SD", "lowest", "highest", "MC error"];
+    draw::table(&["curve", "examples"], numbers).with(over.iter().map(row))
 }
 
 /// A section with numbers of other work, if the experiment names some.

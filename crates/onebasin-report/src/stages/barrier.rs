@@ -80,23 +80,29 @@ pub(crate) fn headlines(curves: &[Vec<&Row>]) -> Vec<Headline> {
 
 /// Loss and error along all paths; and the loss of aligned posteriors alone, if another curve hides them.
 ///
-/// `curves`: the rows of each curve, one for each pair of posteriors; figures show means over pairs.
+/// `curves`: the rows of each curve, one for each pair of posteriors. The ends of several pairs differ, so their figures show
+/// means of what lies above the line between the ends.
 pub(crate) fn figures(id: &str, curves: &[Vec<&Row>]) -> Vec<Figure> {
-    let pairs = curves.iter().map(Vec::len).max().unwrap_or(1);
-    let [means, bands] = match pairs {
-        1 => ["", "with bands of twice the Monte Carlo error"],
-        _ => ["Means over pairs. ", "with bands of the standard deviation over pairs"],
+    let several = curves.iter().any(|rows| rows.len() > 1);
+    let [along, unit, bands] = if several {
+        [
+            " above the line between its ends",
+            " above the line",
+            "means over pairs, with bands of the standard deviation",
+        ]
+    } else {
+        ["", "", "with bands of twice the Monte Carlo error"]
     };
     let all: Vec<&[&Row]> = curves.iter().map(Vec::as_slice).collect();
     let aligned: Vec<&[&Row]> = all.iter().copied().filter(|rows| rows[0].is_aligned()).collect();
     let figure = |[kind, title, label]: [&str; 3], caption: &str, series| {
-        let caption = format!("{means}{caption}");
-        draw::lines(format!("{id}-{kind}"), title, &caption, [draw::linear("τ"), draw::linear(label)], series)
+        draw::lines(format!("{id}-{kind}"), title, caption, [draw::linear("τ"), draw::linear(label)], series)
     };
     let loss = |curves: &[&[&Row]]| series(curves, |point| point.loss, 1.0);
-    let bands = format!("Loss of the predictive distribution along each path, in nats, {bands}.");
+    let label = format!("loss{unit}, nats");
+    let bands = format!("Loss of the predictive distribution along each path{along}, in nats, {bands}.");
     let mut figures = vec![figure(
-        ["loss", "Loss along the path from one posterior to the other", "loss, nats"],
+        ["loss", &format!("Loss{along} along the path from one posterior to the other"), &label],
         &format!("{bands} The mixture is the reference: its loss never rises above the line between its ends."),
         loss(&all),
     )];
@@ -105,14 +111,14 @@ pub(crate) fn figures(id: &str, curves: &[Vec<&Row>]) -> Vec<Figure> {
     };
     if !aligned.is_empty() && highest(&all) > HIDES * highest(&aligned) {
         figures.push(figure(
-            ["loss-aligned", "Loss along the path between aligned posteriors", "loss, nats"],
+            ["loss-aligned", &format!("Loss{along} along the path between aligned posteriors"), &label],
             &format!("{bands} The curves without alignment are left out, so that the others can be told apart."),
             loss(&aligned),
         ));
     }
     figures.push(figure(
-        ["error", "Error along the path from one posterior to the other", "error, %"],
-        "Share of the examples that are classified wrongly, from A, τ = 0, to B, τ = 1.",
+        ["error", &format!("Error{along} along the path from one posterior to the other"), &format!("error{unit}, %")],
+        &format!("Share of the examples that are classified wrongly{along}, from A, τ = 0, to B, τ = 1."),
         series(&all, |point| point.error, 100.0),
     ));
     figures
@@ -139,12 +145,18 @@ impl StageReport for BarrierResult {
     }
 }
 
-/// A line for each curve, with the spread over pairs; a single pair has twice its Monte Carlo error.
+/// A line for each curve: that of a single pair with twice its Monte Carlo error; else the mean over pairs of what lies above
+/// the line between the ends, with its standard deviation.
 fn series(curves: &[&[&Row]], of: fn(&measure::Point) -> Estimate, unit: f64) -> Vec<Series> {
     let one = |rows: &&[&Row]| {
         let points = rows[0].measured.points.iter().enumerate().map(|(index, at)| {
-            let pairs = rows.iter().filter_map(|row| row.measured.points.get(index));
-            let spread = Spread::of(&pairs.map(of).collect::<Vec<_>>());
+            let above = rows.iter().filter_map(|row| {
+                let (points, at) = (&row.measured.points, row.measured.points.get(index)?);
+                let ends = [points.first()?, points.last()?].map(|end| of(end).value);
+                let line = if rows.len() > 1 { (1.0 - at.tau) * ends[0] + at.tau * ends[1] } else { 0.0 };
+                Some(Estimate { value: of(at).value - line, ..of(at) })
+            });
+            let spread = Spread::of(&above.collect::<Vec<_>>());
             let error = spread.standard_deviation.or(spread.monte_carlo_error.map(|error| 2.0 * error));
             Point { x: at.tau, y: unit * spread.mean, error: error.map(|error| unit * error) }
         });

@@ -1,6 +1,6 @@
 //! Measures that somebody changed are refused with the reason, or shown without harm.
 
-use crate::Folder;
+use crate::{Folder, PAIR};
 use onebasin_report::{Error, Report};
 use serde_json::{Value, json};
 use std::error::Error as _;
@@ -13,8 +13,12 @@ const SWAP: &str = r#"
 
 /// The folder of an experiment whose stages were replaced.
 fn changed(change: impl FnOnce(&mut Value)) -> Folder {
+    changed_of(SWAP, &[], change)
+}
+
+fn changed_of(experiment: &str, overrides: &[&str], change: impl FnOnce(&mut Value)) -> Folder {
     let folder = Folder::new();
-    folder.run("out", "swap.toml", SWAP, &[]);
+    folder.run("out", "changed.toml", experiment, overrides);
     let mut measures: Value = serde_json::from_str(&folder.text("out/measures.json")).unwrap();
     change(&mut measures["cells"][0]["stages"]);
     fs::write(folder.path("out/measures.json"), measures.to_string()).unwrap();
@@ -59,4 +63,18 @@ fn no_name_of_a_stage_leads_out_of_the_folder() {
     let files: Vec<_> =
         fs::read_dir(folder.path("a/b/page/figures")).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(files.len(), 4, "{files:?}");
+}
+
+#[test]
+fn pairs_whose_curves_differ_are_shown() {
+    let folder = changed_of(PAIR, &["seeds=[0,1,2,3]"], |stages| {
+        let curves = stages["barrier/2-3"]["curves"].as_array_mut().unwrap();
+        curves.remove(0);
+        curves[0]["points"].as_array_mut().unwrap().truncate(2);
+        curves[1]["loss"]["barrier"]["value"] = Value::Null;
+        curves[2]["points"][1]["loss"]["value"] = Value::Null;
+    });
+    Report::read(&[folder.path("out")]).unwrap().write(&folder.path("page")).unwrap();
+    let table = folder.text("page/figures/barriers-table.csv");
+    assert!(table.contains(",1,") && table.contains(",2,") && table.contains("NaN"), "{table}");
 }

@@ -1,6 +1,6 @@
 //! What measuring and inference need of a network, whoever computes it.
 
-use crate::arch::Shape;
+use crate::arch::{Shape, TensorIndex};
 use crate::error::{Error, Result};
 use crate::params::{Layout, Params};
 use std::any::Any;
@@ -31,6 +31,20 @@ pub trait Model: fmt::Debug + Send {
     /// Calls `visit` with the activations of every hidden layer at a point, some examples at a time: all layers of the first
     /// examples, then all of the next, in order.
     fn activations(&mut self, _point: &Params, _inputs: &Inputs, _visit: &mut dyn FnMut(Hidden<'_>)) -> Result<()> {
+        Err(Error::NoActivations)
+    }
+
+    /// Takes several points through the network side by side, layer after layer.
+    ///
+    /// `visit` is called in order with each layer whose first tensor is in `layers`. It may change the parameters of that
+    /// layer at the points; the next layers see what it computes with them.
+    fn layer_by_layer(
+        &mut self,
+        _points: &mut [Params],
+        _inputs: &Inputs,
+        _layers: &[TensorIndex],
+        _visit: &mut dyn FnMut(LayerValues<'_>, &mut [Params]) -> Result<()>,
+    ) -> Result<()> {
         Err(Error::NoActivations)
     }
 }
@@ -65,6 +79,15 @@ pub struct Hidden<'a> {
     pub before: &'a [f32],
     /// Behind the non-linearity, (examples, height, width, channels).
     pub after: &'a [f32],
+}
+
+/// What a layer computes at several points, see [`Model::layer_by_layer`].
+#[derive(Clone, Copy, Debug)]
+pub struct LayerValues<'a> {
+    /// The first tensor of its parameters in the layout.
+    pub tensor: TensorIndex,
+    /// Before any threshold, residual sum or non-linearity, (points, examples, height, width, channels).
+    pub values: &'a [f32],
 }
 
 /// Examples in the form that one kind of model reads; threads may share them.

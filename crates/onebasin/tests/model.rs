@@ -1,10 +1,10 @@
 //! A network that is not ours is measured like ours: one implementor of `Model` is all it takes.
 
-use onebasin::arch::{Arch, Mlp, Shape};
+use onebasin::arch::{Arch, Mlp, Shape, TensorIndex};
 use onebasin::data::{Examples, Scaling, Split, Standardisation, Subset};
 use onebasin::error::{Error, Result};
 use onebasin::measure::{BarrierSettings, Curves};
-use onebasin::model::{Hidden, Inputs, Model};
+use onebasin::model::{Hidden, Inputs, LayerValues, Model};
 use onebasin::net::Likelihood;
 use onebasin::params::{Layout, Params};
 use onebasin::path::{DataStatistics, Geodesic, Path, Rescale, Rescaled, Source};
@@ -76,6 +76,30 @@ impl Model for TwoLayers {
         for (first, before) in self.hidden(point, inputs).iter().enumerate() {
             let (before, after) = (single(before), single(&relu(before)));
             visit(Hidden { index: 0, name: "hidden", shape, first, before: &before, after: &after });
+        }
+        Ok(())
+    }
+
+    fn layer_by_layer(
+        &mut self,
+        points: &mut [Params],
+        inputs: &Inputs,
+        layers: &[TensorIndex],
+        visit: &mut dyn FnMut(LayerValues<'_>, &mut [Params]) -> Result<()>,
+    ) -> Result<()> {
+        if !self.shows_hidden {
+            return Err(Error::NoActivations);
+        }
+        for tensor in layers {
+            let of = |point: &Params| {
+                let rows = self.hidden(point, inputs);
+                let rows = rows
+                    .iter()
+                    .map(|hidden| if *tensor == 0 { hidden.clone() } else { dense(point, 2, &relu(hidden)) });
+                rows.flat_map(|row| single(&row)).collect::<Vec<f32>>()
+            };
+            let values: Vec<f32> = points.iter().flat_map(of).collect();
+            visit(LayerValues { tensor: *tensor, values: &values }, points)?;
         }
         Ok(())
     }
@@ -157,11 +181,11 @@ fn hidden_units_are_rescaled_as_those_of_our_network_if_they_are_shown() {
         path.at(0.5)
     };
     let ours = middle(DataStatistics::new(&arch, &examples(), 3, 5, &pool(2).unwrap()).unwrap()).unwrap();
-    let theirs = middle(DataStatistics::of(foreign(true), &examples(), 3, 5).unwrap()).unwrap();
+    let theirs = middle(DataStatistics::of(foreign(true), &examples(), 3, 5, &pool(2).unwrap()).unwrap()).unwrap();
     for (ours, theirs) in ours.mean().values().iter().zip(theirs.mean().values()) {
         close(f64::from(*ours), f64::from(*theirs));
     }
-    let error = middle(DataStatistics::of(foreign(false), &examples(), 3, 5).unwrap()).unwrap_err();
+    let error = middle(DataStatistics::of(foreign(false), &examples(), 3, 5, &pool(2).unwrap()).unwrap()).unwrap_err();
     assert_eq!(error, Error::NoActivations);
     assert!(error.to_string().contains("does not show the activations of its hidden layers"), "{error}");
 }

@@ -2,6 +2,7 @@
 
 use onebasin::arch::{Arch, Preset};
 use onebasin::data::{Examples, Scaling, Split, Standardisation, Subset};
+use onebasin::model::{LayerValues, Model};
 use onebasin::net::Net;
 use onebasin::params::Params;
 use onebasin::path::{DataStatistics, Geodesic, Moments, Natural, Path, Rescale, Rescaled, Source, between, grid};
@@ -11,7 +12,8 @@ use onebasin::threads::pool;
 
 const MLP: &str = r#"{"preset": "mlp", "input": "6x6x1", "classes": 4, "hidden": [9, 5]}"#;
 const CNN: &str = r#"{"preset": "cnn", "input": "6x6x1", "classes": 4, "stack": ["3", "max", "5"], "hidden": [6]}"#;
-const RESNETS: [&str; 2] = [
+const RESNETS: [&str; 3] = [
+    r#"{"preset": "resnet", "input": "6x6x1", "classes": 4, "depth": 8, "normalisation": "layer"}"#,
     r#"{"preset": "resnet", "input": "6x6x1", "classes": 4, "depth": 8, "normalisation": "none"}"#,
     r#"{"preset": "resnet", "input": "6x6x1", "classes": 4, "depth": 8, "normalisation": "frn"}"#,
 ];
@@ -132,6 +134,65 @@ fn repaired_units_have_means_and_deviations_between_those_of_the_ends() {
                 assert!((here[0] - expected[0]).abs() < 1e-4 * expected[1], "{unit}: {here:?} {expected:?}");
             }
         }
+    }
+}
+
+/// Mean and standard deviation of every unit of every layer whose scale matters, over the draws and images of `seen`.
+fn all_statistics(arch: &Arch, gaussian: &Gaussian, draws: usize) -> Vec<[f64; 2]> {
+    let mut net = Net::new(arch, &pool(3).unwrap()).unwrap();
+    let inputs = Model::load(&mut net, examples().all().0).unwrap();
+    let draw = |draw: usize| {
+        let mut point = Params::zeros(arch.layout());
+        gaussian.draw(Stream::new(7, "path/seen", draw as u64), &mut point);
+        point
+    };
+    let mut points: Vec<Params> = (0..draws).map(draw).collect();
+    let tensors = arch.layout().tensors();
+    let scaled = |name: &str| name.ends_with("gamma") || name == "head.weight";
+    let normalised = tensors.iter().any(|tensor| tensor.name().ends_with("gamma"));
+    let shown = |name: &str| if normalised { scaled(name) } else { name.ends_with("weight") };
+    let layers: Vec<usize> = (0..tensors.len()).filter(|index| shown(tensors[*index].name())).collect();
+    let (mut all, mut last) = (Vec::new(), Vec::new());
+    let see = &mut |layer: LayerValues<'_>, _: &mut [Params]| {
+        let units = *tensors[layer.tensor].shape().last().unwrap();
+        let count = (layer.values.len() / units) as f64;
+        for unit in 0..units {
+            let values = || layer.values.iter().skip(unit).step_by(units).copied().map(f64::from);
+            let mean = values().sum::<f64>() / count;
+            all.push([mean, (values().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()]);
+        }
+        last = layer.values.to_vec();
+        Ok(())
+    };
+    net.layer_by_layer(&mut points, &inputs, &layers, see).unwrap();
+    let mut logits = vec![0.0; draws * 60 * 4];
+    for (point, logits) in points.iter().zip(logits.chunks_mut(60 * 4)) {
+        Model::logits(&mut net, point, &inputs, logits).unwrap();
+    }
+    assert_eq!(last, logits, "the last layer shows the logits");
+    all
+}
+
+#[test]
+fn repaired_residual_networks_have_statistics_between_those_of_the_ends_in_every_layer() {
+    let (draws, tau) = (3, 0.3);
+    for json in RESNETS {
+        let arch = arch(json);
+        let [from, to] = [gaussian(&arch, 1), gaussian(&arch, 2)];
+        let source = seen(&arch, draws);
+        let straight = Geodesic::new(&from, &to).unwrap();
+        let path = Rescaled::new(straight, &arch, &source, Rescale::ScaleAndMean).unwrap();
+        let [ours, theirs, here, unrepaired] = [&from, &to, &path.at(tau).unwrap(), &straight.at(tau).unwrap()]
+            .map(|gaussian| all_statistics(&arch, gaussian, draws));
+        let off = |here: &[[f64; 2]]| {
+            let each = here.iter().zip(ours.iter().zip(&theirs)).map(|(here, (ours, theirs))| {
+                let [mean, scale] = [0, 1].map(|which| between(ours[which], theirs[which], tau));
+                (here[0] - mean).abs().max((here[1] - scale).abs()) / (scale + 1e-3)
+            });
+            each.fold(0.0, f64::max)
+        };
+        assert!(off(&here) < 1e-3, "{json}: off by {}", off(&here));
+        assert!(off(&unrepaired) > 0.1, "{json}: off by {}", off(&unrepaired));
     }
 }
 

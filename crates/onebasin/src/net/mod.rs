@@ -6,6 +6,7 @@
 //! summed, depend on the network and the batch only, never on the number of threads.
 
 mod backward;
+mod layerwise;
 mod likelihood;
 mod plan;
 mod products;
@@ -13,10 +14,10 @@ mod shard;
 
 pub use likelihood::Likelihood;
 
-use crate::arch::{Arch, Shape};
+use crate::arch::{Arch, Shape, TensorIndex};
 use crate::error::{Error, Result};
 use crate::model;
-use crate::model::{Batch, DifferentiableModel, Hidden, Inputs, Model};
+use crate::model::{Batch, DifferentiableModel, Hidden, Inputs, LayerValues, Model};
 use crate::params::{Layout, Params};
 use onebasin_kernels::elementwise::AddTo;
 use onebasin_kernels::{Aligned, Isa, ThreadPool};
@@ -388,6 +389,20 @@ impl Model for Net {
         let images = self.check_loaded(point, inputs)?;
         self.visit_activations(point, inputs.count(), images, visit);
         Ok(())
+    }
+
+    fn layer_by_layer(
+        &mut self,
+        points: &mut [Params],
+        inputs: &Inputs,
+        layers: &[TensorIndex],
+        visit: &mut dyn FnMut(LayerValues<'_>, &mut [Params]) -> Result<()>,
+    ) -> Result<()> {
+        let mut images = Source { images: &[], shards: &[] };
+        for point in &*points {
+            images = self.check_loaded(point, inputs)?;
+        }
+        self.visit_layers(points, inputs.count(), images, layers, visit)
     }
 }
 

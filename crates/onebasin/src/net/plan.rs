@@ -80,6 +80,8 @@ pub(super) struct Step {
     pub(super) activation: Option<Activation>,
     /// Index of the hidden layer whose non-linearity this is.
     pub(super) hidden: Option<usize>,
+    /// The first tensor of its parameters in the layout, if it has any.
+    pub(super) tensor: Option<usize>,
     pub(super) x_reach: Reach,
     pub(super) residual_reach: Reach,
 }
@@ -118,6 +120,18 @@ impl Plan {
 
     pub(super) fn logits(&self) -> usize {
         self.slots.len() - 1
+    }
+
+    /// For each step, the slots that no later step reads.
+    pub(super) fn last_uses(&self) -> Vec<Vec<usize>> {
+        let mut last = vec![Vec::new(); self.steps.len()];
+        for slot in 1..self.slots.len() {
+            let uses = |step: &Step| [Some(step.out), Some(step.x), step.residual].contains(&Some(slot));
+            if let Some(step) = self.steps.iter().rposition(uses) {
+                last[step].push(slot);
+            }
+        }
+        last
     }
 
     /// Decides who writes and who adds to each gradient, and which gradients can share a buffer.
@@ -234,6 +248,11 @@ impl Planner<'_> {
 
     fn step(&mut self, task: Task, node: &Node, x: usize) -> usize {
         let out = self.slot(self.shape(node));
+        let tensor = match node.op {
+            Op::Dense { weight, .. } | Op::Conv { weight, .. } => Some(weight),
+            Op::LayerNorm { gamma, .. } | Op::Frn { gamma, .. } => Some(gamma),
+            _ => None,
+        };
         self.plan.steps.push(Step {
             task,
             x,
@@ -241,6 +260,7 @@ impl Planner<'_> {
             residual: None,
             activation: None,
             hidden: None,
+            tensor,
             x_reach: Reach::Nowhere,
             residual_reach: Reach::Nowhere,
         });

@@ -3,7 +3,7 @@
 //! Nothing else in `net` knows how weights lie in memory or which kernel multiplies them: products of another precision
 //! are another file with the same functions.
 
-use super::plan::{Channelwise, Plan, Product, Reach, Slot, Task};
+use super::plan::{Channelwise, Plan, Product, Reach, Slot, Step, Task};
 use onebasin_kernels::convolve::Convolve;
 use onebasin_kernels::geometry::{Pass, TILE, blocks};
 use onebasin_kernels::lanes::BLOCK;
@@ -40,18 +40,23 @@ impl Packed {
             self.backward = Aligned::zeros(plan.packed_len);
         }
         for step in &plan.steps {
-            let channelwise = match &step.task {
-                Task::Product(product) => {
-                    self.pack(product, params, with_backward && step.x_reach != Reach::Nowhere, pool);
-                    [product.bias.as_ref(), None, None]
-                }
-                Task::Frn { gamma, beta, tau, .. } => [gamma, beta, tau].map(Some),
-                Task::LayerNorm { gamma, beta, .. } => [Some(gamma), Some(beta), None],
-                Task::Pool { .. } | Task::Mean | Task::Flatten | Task::PadShortcut { .. } => continue,
-            };
-            for Channelwise { params: from, padded } in channelwise.into_iter().flatten() {
-                self.padded[padded.clone()][..from.len()].copy_from_slice(&params[from.clone()]);
+            self.fill_step(step, params, with_backward, pool);
+        }
+    }
+
+    /// Packs the parameters of one step again.
+    pub(super) fn fill_step(&mut self, step: &Step, params: &[f32], with_backward: bool, pool: &ThreadPool) {
+        let channelwise = match &step.task {
+            Task::Product(product) => {
+                self.pack(product, params, with_backward && step.x_reach != Reach::Nowhere, pool);
+                [product.bias.as_ref(), None, None]
             }
+            Task::Frn { gamma, beta, tau, .. } => [gamma, beta, tau].map(Some),
+            Task::LayerNorm { gamma, beta, .. } => [Some(gamma), Some(beta), None],
+            Task::Pool { .. } | Task::Mean | Task::Flatten | Task::PadShortcut { .. } => return,
+        };
+        for Channelwise { params: from, padded } in channelwise.into_iter().flatten() {
+            self.padded[padded.clone()][..from.len()].copy_from_slice(&params[from.clone()]);
         }
     }
 

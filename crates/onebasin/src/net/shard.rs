@@ -60,6 +60,16 @@ impl Values {
         if slot == 0 { &self.input.values } else { &self.layers[slot] }
     }
 
+    /// Takes the buffer of a slot other than the first out.
+    pub(super) fn take(&mut self, slot: usize) -> Aligned {
+        std::mem::take(&mut self.layers[slot])
+    }
+
+    /// Puts a buffer in.
+    pub(super) fn put(&mut self, slot: usize, values: Aligned) {
+        self.layers[slot] = values;
+    }
+
     fn load(&mut self, call: Call<'_>, images: Images<'_>) {
         match images {
             Images::Loaded(input) => self.input = Arc::clone(input),
@@ -84,12 +94,18 @@ pub(super) struct Recorded {
 
 impl Shard {
     pub(super) fn new(plan: &Plan) -> Self {
-        let outputs = plan.slots[1..].iter().map(|slot| Aligned::zeros(slot.buffer_len(plan.capacity)));
+        let mut shard = Self::empty(plan, Arc::new(Input::new(plan)));
+        for (layer, slot) in shard.values.layers.iter_mut().zip(&plan.slots).skip(1) {
+            *layer = Aligned::zeros(slot.buffer_len(plan.capacity));
+        }
+        shard
+    }
+
+    /// A shard of loaded images that has no buffers for layers yet.
+    pub(super) fn empty(plan: &Plan, input: Arc<Input>) -> Self {
         Self {
-            values: Values {
-                input: Arc::new(Input::new(plan)),
-                layers: std::iter::once(Aligned::default()).chain(outputs).collect(),
-            },
+            images: input.images,
+            values: Values { input, layers: plan.slots.iter().map(|_| Aligned::default()).collect() },
             statistics: plan.statistics.iter().map(|floats| vec![0.0; floats * plan.capacity]).collect(),
             scratch: vec![0.0; 2 * plan.slots.iter().map(|slot| blocks(slot.channels) * BLOCK).max().unwrap_or(0)],
             ..Self::default()
@@ -107,15 +123,20 @@ impl Shard {
         self.values.load(call, images);
         self.images = self.values.input.images;
         for step in &call.plan.steps {
-            // The buffer is taken out for the time of the step, so that the others can be read.
-            let mut out = std::mem::take(&mut self.values.layers[step.out]);
-            let deferred = record || step.activation == Some(Activation::Tanh);
-            self.run(call, step, &mut out, step.activation.is_some() && !deferred);
-            if let Some(activation) = step.activation.filter(|_| deferred) {
-                self.activate(call, step, activation, &mut out, record);
-            }
-            self.values.layers[step.out] = out;
+            self.advance(call, step, record);
         }
+    }
+
+    /// Computes one step from those before it.
+    pub(super) fn advance(&mut self, call: Call<'_>, step: &Step, record: bool) {
+        // The buffer is taken out for the time of the step, so that the others can be read.
+        let mut out = self.values.take(step.out);
+        let deferred = record || step.activation == Some(Activation::Tanh);
+        self.run(call, step, &mut out, step.activation.is_some() && !deferred);
+        if let Some(activation) = step.activation.filter(|_| deferred) {
+            self.activate(call, step, activation, &mut out, record);
+        }
+        self.values.put(step.out, out);
     }
 
     /// The logits, (images, classes).
@@ -237,7 +258,7 @@ impl Shard {
 }
 
 /// Reads (images, height, width, channels) out of a slot.
-fn unpack(slot: Slot, values: &[f32], images: usize, out: &mut [f32]) {
+pub(super) fn unpack(slot: Slot, values: &[f32], images: usize, out: &mut [f32]) {
     if slot.is_vectors() {
         for (image, out) in out.chunks_exact_mut(slot.channels).take(images).enumerate() {
             // One vector is an image of a single position, its blocks as far apart as the slot's.

@@ -3,9 +3,11 @@
 //! A [`Path`] gives a Gaussian for every τ from 0 to 1: [`Geodesic`] and [`Natural`] go from parameter to parameter, [`Rescaled`] keeps
 //! the variance of activations from collapsing. [`grid`] says at which τ a path is measured.
 
+mod repair;
 mod rescaled;
 mod statistics;
 
+pub use repair::Repair;
 pub use rescaled::{Rescale, Rescaled, Source};
 pub use statistics::{DataStatistics, Moments};
 

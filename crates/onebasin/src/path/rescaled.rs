@@ -1,6 +1,6 @@
 //! REPAIR-style paths: averages of networks lose activation variance layer by layer, and rescaling gives it back.
 
-use super::statistics::{DataStatistics, Layer, Moments, Place, UnitStatistics, layers};
+use super::statistics::{DataStatistics, Layer, Moments, UnitStatistics, layers};
 use super::{Path, between};
 use crate::arch::Arch;
 use crate::error::Result;
@@ -38,7 +38,7 @@ pub struct Rescaled<'a, P> {
     source: &'a Source,
     rescale: Rescale,
     /// Of each layer, at both ends.
-    ends: Vec<Option<[UnitStatistics; 2]>>,
+    ends: [Vec<UnitStatistics>; 2],
 }
 
 impl<'a, P: Path> Rescaled<'a, P> {
@@ -46,39 +46,46 @@ impl<'a, P: Path> Rescaled<'a, P> {
     pub fn new(path: P, arch: &'a Arch, source: &'a Source, rescale: Rescale) -> Result<Self> {
         let ends = [path.at(0.0)?, path.at(1.0)?];
         arch.layout().check_same(ends[0].mean().layout())?;
-        let mut rescaled = Self { path, arch, layers: layers(arch), source, rescale, ends: Vec::new() };
-        for index in 0..rescaled.layers.len() {
-            let [from, to] = [rescaled.statistics(&ends[0], index)?, rescaled.statistics(&ends[1], index)?];
-            rescaled.ends.push(from.zip(to).map(|(from, to)| [from, to]));
+        let mut rescaled = Self { path, arch, layers: layers(arch), source, rescale, ends: Default::default() };
+        for (side, end) in ends.into_iter().enumerate() {
+            let mut all = Vec::new();
+            rescaled.pass(end, |_, statistics, _| {
+                all.push(statistics);
+                Ok(None)
+            })?;
+            rescaled.ends[side] = all;
         }
         Ok(rescaled)
     }
 
-    /// None where no model shows the layer.
-    fn statistics(&self, gaussian: &Gaussian, index: usize) -> Result<Option<UnitStatistics>> {
-        let layer = &self.layers[index];
-        Ok(match self.source {
-            Source::Weights => {
-                let (mean, std) = (layer.squares(gaussian.mean()), layer.squares(gaussian.std()));
-                let scale = mean.iter().zip(&std).map(|(mean, std)| (mean + std).sqrt()).collect();
-                let signal = mean.into_iter().map(f64::sqrt).collect();
-                Some(UnitStatistics { mean: vec![0.0; layer.units], signal, scale })
-            }
-            Source::Moments(moments) => Some(moments.statistics(self.arch, gaussian, index)),
-            Source::Data(_) if layer.place == Place::Nowhere => None,
-            Source::Data(data) => Some(data.statistics(gaussian, layer)?),
-        })
+    /// Calls `change` with the statistics of layer after layer; it returns the Gaussian to go on with, if that is another.
+    fn pass(
+        &self,
+        mut gaussian: Gaussian,
+        mut change: impl FnMut(usize, UnitStatistics, &Gaussian) -> Result<Option<Gaussian>>,
+    ) -> Result<Gaussian> {
+        if let Source::Data(data) = self.source {
+            return data.pass(gaussian, &self.layers, change);
+        }
+        for (index, layer) in self.layers.iter().enumerate() {
+            let statistics = match self.source {
+                Source::Moments(moments) => moments.statistics(self.arch, &gaussian, index),
+                _ => layer.norms(&gaussian),
+            };
+            gaussian = change(index, statistics, &gaussian)?.unwrap_or(gaussian);
+        }
+        Ok(gaussian)
     }
 }
 
 impl<P: Path> Path for Rescaled<'_, P> {
     fn at(&self, tau: f64) -> Result<Gaussian> {
-        let mut here = self.path.at(tau)?;
+        let here = self.path.at(tau)?;
         if tau == 0.0 || tau == 1.0 {
             return Ok(here);
         }
-        for (index, (layer, ends)) in self.layers.iter().zip(&self.ends).enumerate() {
-            let (Some([from, to]), Some(now)) = (ends, self.statistics(&here, index)?) else { continue };
+        self.pass(here, |index, now, here| {
+            let (layer, [from, to]) = (&self.layers[index], self.ends.each_ref().map(|end| &end[index]));
             let which = |statistics: &UnitStatistics| match self.rescale {
                 Rescale::Signal => statistics.signal.clone(),
                 Rescale::Scale | Rescale::ScaleAndMean => statistics.scale.clone(),
@@ -90,18 +97,19 @@ impl<P: Path> Path for Rescaled<'_, P> {
             // A unit that does nothing is left alone.
             let factor = |(now, target)| if now > 0.0 && target > 0.0 { target / now } else { 1.0 };
             let factors: Vec<f64> = pairs(which(from), which(to), which(&now)).map(factor).collect();
-            let (mut mean, mut std) = here.into_parts();
-            layer.scale(&factors, &mut mean);
+            let (mut mean, mut std) = here.clone().into_parts();
+            // Statistics on data are those before a threshold, which lies between those of the ends already.
+            let with_threshold = !matches!(self.source, Source::Data(_));
+            layer.scale(&factors, with_threshold, &mut mean);
             if self.rescale != Rescale::Signal {
-                layer.scale(&factors, &mut std);
+                layer.scale(&factors, with_threshold, &mut std);
             }
             if self.rescale == Rescale::ScaleAndMean {
                 let means = pairs(from.mean.clone(), to.mean.clone(), now.mean).zip(&factors);
                 let shift: Vec<f64> = means.map(|((now, target), factor)| target - factor * now).collect();
                 layer.shift(&shift, &mut mean);
             }
-            here = Gaussian::new(mean, std)?;
-        }
-        Ok(here)
+            Gaussian::new(mean, std).map(Some)
+        })
     }
 }

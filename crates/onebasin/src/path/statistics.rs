@@ -1,9 +1,9 @@
 //! The layers of a network, and means and variances of their units: measured on data, or propagated through dense layers.
 
-use crate::arch::{Activation, Arch, Op};
+use crate::arch::{Activation, Arch, Node, Op, TensorIndex};
 use crate::data::Examples;
 use crate::error::{Error, Result};
-use crate::model::{Inputs, Model};
+use crate::model::{Inputs, LayerValues, Model};
 use crate::net::Net;
 use crate::params::Params;
 use crate::posterior::Gaussian;
@@ -14,23 +14,13 @@ use std::sync::Mutex;
 /// The units of one layer, which the last axis of each of its tensors counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layer {
-    /// Indices in the layout; the last but a threshold is what is added to each unit.
+    /// Indices in the layout of what multiplies and what is added to each unit.
     pub(super) tensors: Vec<usize>,
     /// What is added to each unit, if anything is.
     pub(super) offset: Option<usize>,
+    /// The threshold of each unit, if it has one.
+    pub(super) threshold: Option<usize>,
     pub(super) units: usize,
-    /// Where a model shows its units.
-    pub(super) place: Place,
-}
-
-/// Where a model shows the units of a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Before the non-linearity of a hidden layer.
-    Hidden(usize),
-    Logits,
-    /// They are added to something else at once.
-    Nowhere,
 }
 
 /// All layers whose scale matters: one before a normalisation has none.
@@ -39,33 +29,25 @@ pub(super) fn layers(arch: &Arch) -> Vec<Layer> {
     let normalised = |index: usize| {
         nodes.iter().any(|node| node.input == index && matches!(node.op, Op::LayerNorm { .. } | Op::Frn { .. }))
     };
-    let mut layers = Vec::new();
-    for (index, node) in nodes.iter().enumerate() {
-        let (tensors, offset) = match node.op {
-            Op::Dense { weight, bias } => (vec![weight, bias], Some(bias)),
-            Op::Conv { weight, bias, .. } => ([weight].into_iter().chain(bias).collect(), bias),
-            Op::LayerNorm { gamma, beta } => (vec![gamma, beta], Some(beta)),
-            Op::Frn { gamma, beta, tau } => (vec![gamma, beta, tau], Some(beta)),
-            _ => continue,
+    let layer = |node: &Node| {
+        let (tensors, offset, threshold) = match node.op {
+            Op::Dense { weight, bias } => (vec![weight, bias], Some(bias), None),
+            Op::Conv { weight, bias, .. } => ([weight].into_iter().chain(bias).collect(), bias, None),
+            Op::LayerNorm { gamma, beta } => (vec![gamma, beta], Some(beta), None),
+            Op::Frn { gamma, beta, tau } => (vec![gamma, beta], Some(beta), Some(tau)),
+            _ => return None,
         };
-        if normalised(index) {
-            continue;
-        }
-        let place = match arch.hidden().position(|(_, hidden)| hidden.input == index) {
-            Some(hidden) => Place::Hidden(hidden),
-            None if index + 1 == nodes.len() => Place::Logits,
-            None => Place::Nowhere,
-        };
-        layers.push(Layer { tensors, offset, units: node.shape.channels, place });
-    }
-    layers
+        Some(Layer { tensors, offset, threshold, units: node.shape.channels })
+    };
+    let all = nodes.iter().enumerate().filter(|(index, _)| !normalised(*index));
+    all.filter_map(|(_, node)| layer(node)).collect()
 }
 
 impl Layer {
     /// Of each unit, the sum of the squares of its parameters.
-    pub(super) fn squares(&self, params: &Params) -> Vec<f64> {
+    fn squares(&self, params: &Params) -> Vec<f64> {
         let mut squares = vec![0.0; self.units];
-        for tensor in &self.tensors {
+        for tensor in self.tensors.iter().chain(&self.threshold) {
             for row in params.values()[params.layout().tensors()[*tensor].range()].chunks_exact(self.units) {
                 for (square, value) in squares.iter_mut().zip(row) {
                     *square += f64::from(*value).powi(2);
@@ -75,15 +57,29 @@ impl Layer {
         squares
     }
 
-    pub(super) fn scale(&self, factors: &[f64], params: &mut Params) {
+    /// Statistics of its units, told by the norms of their parameters.
+    pub(super) fn norms(&self, gaussian: &Gaussian) -> UnitStatistics {
+        let (mean, std) = (self.squares(gaussian.mean()), self.squares(gaussian.std()));
+        let scale = mean.iter().zip(&std).map(|(mean, std)| (mean + std).sqrt()).collect();
+        UnitStatistics { mean: vec![0.0; self.units], signal: mean.into_iter().map(f64::sqrt).collect(), scale }
+    }
+
+    /// Multiplies what each unit computes; its threshold, too, if `with_threshold`.
+    pub(super) fn scale(&self, factors: &[f64], with_threshold: bool, params: &mut Params) {
         let layout = params.layout().clone();
-        for tensor in &self.tensors {
+        for tensor in self.tensors.iter().chain(self.threshold.iter().filter(|_| with_threshold)) {
             for row in params.values_mut()[layout.tensors()[*tensor].range()].chunks_exact_mut(self.units) {
                 for (value, factor) in row.iter_mut().zip(factors) {
                     *value = (f64::from(*value) * factor) as f32;
                 }
             }
         }
+    }
+
+    /// What is added to each unit.
+    pub(super) fn offsets(&self, params: &Params) -> impl Iterator<Item = f64> {
+        let range = self.offset.map_or(0..0, |offset| params.layout().tensors()[offset].range());
+        params.values()[range].iter().copied().map(f64::from)
     }
 
     pub(super) fn shift(&self, by: &[f64], params: &mut Params) {
@@ -112,65 +108,97 @@ pub struct DataStatistics {
     inputs: Inputs,
     draws: usize,
     seed: u64,
+    pool: ThreadPool,
 }
+
+/// Rows of values that are summed together: the borders of these pieces fix the order of the additions.
+const ROWS: usize = 1 << 12;
 
 impl DataStatistics {
     /// `draws` points of each posterior are evaluated on all of `examples`, on the threads of `pool`.
     pub fn new(arch: &Arch, examples: &Examples, draws: usize, seed: u64, pool: &ThreadPool) -> Result<Self> {
-        Self::of(Box::new(Net::new(arch, pool)?), examples, draws, seed)
+        Self::of(Box::new(Net::new(arch, pool)?), examples, draws, seed, pool)
     }
 
-    /// The same for any model that shows its hidden units.
-    pub fn of(mut model: Box<dyn Model>, examples: &Examples, draws: usize, seed: u64) -> Result<Self> {
+    /// The same for any model that shows its layers.
+    pub fn of(
+        mut model: Box<dyn Model>,
+        examples: &Examples,
+        draws: usize,
+        seed: u64,
+        pool: &ThreadPool,
+    ) -> Result<Self> {
         examples.check_shape(model.input(), model.outputs())?;
         let inputs = model.load(examples.all().0)?;
-        Ok(Self { model: Mutex::new(model), inputs, draws: draws.max(1), seed })
+        Ok(Self { model: Mutex::new(model), inputs, draws: draws.max(1), seed, pool: pool.clone() })
     }
 
-    pub(super) fn statistics(&self, gaussian: &Gaussian, layer: &Layer) -> Result<UnitStatistics> {
+    /// Takes draws of a Gaussian through the network once. `change` sees the statistics of each layer, given by its number, and
+    /// returns the Gaussian to go on with, if that is another one: it may differ in the parameters of this layer.
+    pub(super) fn pass(
+        &self,
+        mut gaussian: Gaussian,
+        layers: &[Layer],
+        mut change: impl FnMut(usize, UnitStatistics, &Gaussian) -> Result<Option<Gaussian>>,
+    ) -> Result<Gaussian> {
         let mut model = self.model.lock().expect("nobody panics while holding the model");
-        let mut point = Params::zeros(gaussian.mean().layout());
-        // (example and position, unit), summed over draws
-        let mut sums: Vec<f32> = Vec::new();
-        let (mut means, mut squares) = (vec![0.0; layer.units], vec![0.0; layer.units]);
-        let mut values = Vec::new();
-        for draw in 0..self.draws {
-            gaussian.draw(Stream::new(self.seed, "path/seen", draw as u64), &mut point);
-            values.clear();
-            match layer.place {
-                Place::Hidden(index) => model.activations(&point, &self.inputs, &mut |hidden| {
-                    if hidden.index == index {
-                        values.extend_from_slice(hidden.before);
+        let layout = gaussian.mean().layout().clone();
+        // All draws of a point are the same.
+        let draws = if gaussian.std().values().iter().all(|std| *std == 0.0) { 1 } else { self.draws };
+        let stream = |draw: usize| Stream::new(self.seed, "path/seen", draw as u64);
+        let mut points: Vec<Params> = (0..draws).map(|_| Params::zeros(&layout)).collect();
+        for (draw, point) in points.iter_mut().enumerate() {
+            gaussian.draw(stream(draw), point);
+        }
+        let first = |layer: &Layer| layer.tensors[0];
+        let tensors: Vec<TensorIndex> = layers.iter().map(first).collect();
+        model.layer_by_layer(&mut points, &self.inputs, &tensors, &mut |LayerValues { tensor, values }, points| {
+            let index = tensors.iter().position(|own| *own == tensor).expect("only these layers are shown");
+            let layer = &layers[index];
+            if let Some(new) = change(index, self.statistics(values, draws, layer.units), &gaussian)? {
+                gaussian = new;
+                for (tensor, draw) in layer.tensors.iter().flat_map(|tensor| (0..draws).map(move |draw| (tensor, draw)))
+                {
+                    gaussian.draw_again(stream(draw), layout.tensors()[*tensor].range(), &mut points[draw]);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(gaussian)
+    }
+
+    /// Of values (draws, examples and positions, units).
+    fn statistics(&self, values: &[f32], draws: usize, units: usize) -> UnitStatistics {
+        let rows = values.len() / draws / units;
+        // Of each unit: the sums of values, of their squares, and of the squares of the means over draws.
+        let mut pieces: Vec<Vec<[f64; 3]>> = vec![Vec::new(); rows.div_ceil(ROWS)];
+        self.pool.chunks(&mut pieces, 1, |piece, out| {
+            let mut sums = vec![[0.0; 3]; units];
+            for row in piece * ROWS..rows.min((piece + 1) * ROWS) {
+                for (unit, sums) in sums.iter_mut().enumerate() {
+                    let mut total = 0.0;
+                    for draw in 0..draws {
+                        let value = f64::from(values[(draw * rows + row) * units + unit]);
+                        total += value;
+                        sums[1] += value * value;
                     }
-                })?,
-                Place::Logits => {
-                    values.resize(self.inputs.count() * layer.units, 0.0);
-                    model.logits(&point, &self.inputs, &mut values)?;
-                }
-                Place::Nowhere => unreachable!("nobody asks for what no model shows"),
-            }
-            sums.resize(values.len(), 0.0);
-            sums.iter_mut().zip(&values).for_each(|(sum, value)| *sum += value);
-            for row in values.chunks_exact(layer.units) {
-                for ((mean, square), value) in means.iter_mut().zip(&mut squares).zip(row) {
-                    *mean += f64::from(*value);
-                    *square += f64::from(*value).powi(2);
+                    sums[0] += total;
+                    sums[2] += (total / draws as f64).powi(2);
                 }
             }
+            out[0] = sums;
+        });
+        let mut statistics = UnitStatistics { mean: Vec::new(), signal: Vec::new(), scale: Vec::new() };
+        let (all, rows) = ((rows * draws) as f64, rows as f64);
+        for unit in 0..units {
+            let sum = |which: usize| pieces.iter().map(|piece| piece[unit][which]).sum::<f64>();
+            let mean = sum(0) / all;
+            let deviation = |square: f64| (square - mean.powi(2)).max(0.0).sqrt();
+            statistics.mean.push(mean);
+            statistics.scale.push(deviation(sum(1) / all));
+            statistics.signal.push(deviation(sum(2) / rows));
         }
-        let (rows, draws) = ((sums.len() / layer.units) as f64, self.draws as f64);
-        for (mean, square) in means.iter_mut().zip(&mut squares) {
-            *mean /= rows * draws;
-            *square /= rows * draws;
-        }
-        let mut signal = vec![0.0; layer.units];
-        for row in sums.chunks_exact(layer.units) {
-            for ((signal, sum), mean) in signal.iter_mut().zip(row).zip(&means) {
-                *signal += (f64::from(*sum) / draws - mean).powi(2) / rows;
-            }
-        }
-        let scale = means.iter().zip(&squares).map(|(mean, square)| (square - mean.powi(2)).max(0.0).sqrt()).collect();
-        Ok(UnitStatistics { mean: means, signal: signal.into_iter().map(f64::sqrt).collect(), scale })
+        statistics
     }
 }
 

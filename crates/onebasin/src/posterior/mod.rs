@@ -13,6 +13,7 @@ use crate::symmetry::Scales;
 use onebasin_kernels::Isa;
 use onebasin_kernels::gaussian::Shift;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Something that points can be drawn from, whether it is in memory or not.
@@ -185,8 +186,16 @@ impl Gaussian {
 
     /// Writes mean + std · ε, ε the normal numbers of `stream`.
     pub fn draw(&self, stream: Stream, out: &mut Params) {
+        let all = 0..out.values().len();
+        self.draw_again(stream, all, out);
+    }
+
+    /// The same for parameters in a range, and some around it.
+    pub(crate) fn draw_again(&self, stream: Stream, range: Range<usize>, out: &mut Params) {
         let isa = Isa::detect();
-        for (block, values) in out.values_mut().chunks_mut(BLOCK_LEN).enumerate() {
+        let blocks = range.start / BLOCK_LEN..range.end.div_ceil(BLOCK_LEN);
+        let values = out.values_mut().chunks_mut(BLOCK_LEN).enumerate();
+        for (block, values) in values.take(blocks.end).skip(blocks.start) {
             stream.fill_normal_on(isa, block, values);
             let range = block * BLOCK_LEN..block * BLOCK_LEN + values.len();
             isa.run(Shift { values, mean: &self.mean.values()[range.clone()], std: &self.std.values()[range] });

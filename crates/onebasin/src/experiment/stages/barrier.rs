@@ -1,8 +1,8 @@
 //! The loss and error barriers between two posteriors: along paths, for several alignments.
 
 use crate::align::{Criterion, Solver};
-use crate::arch::Arch;
-use crate::data::{Examples, Split};
+use crate::arch::{Arch, Op};
+use crate::data::{Examples, Split, Subset};
 use crate::error::{Error, Result};
 use crate::experiment::inputs::{once, some_once};
 use crate::experiment::stages::align::plan_alignment;
@@ -23,8 +23,10 @@ const STATISTICS_EXAMPLES: usize = 1000;
 pub const UNALIGNED: &str = "no alignment";
 /// All points of all curves.
 const CURVES: &str = "curves.csv";
-/// Number of draws from a posterior at which hidden units are looked at.
+/// Number of draws from a posterior at which units are looked at.
 const DRAWS: usize = 16;
+/// The same, and the number of examples, for a network with convolutions: every position of an image counts as an example.
+const CONVOLUTIONS: (usize, usize) = (4, 500);
 
 named_enum! {
     /// A path from one posterior to the other.
@@ -333,7 +335,14 @@ impl<'a> Paths<'a> {
         let moments = examples.filter(|_| kinds.contains(&PathKind::RescaledMoments));
         let moments = moments.map(|examples| Moments::of(arch, examples)).transpose()?;
         let data = examples.filter(|_| kinds.iter().any(|kind| Self::needs_data(*kind)));
-        let data = data.map(|examples| DataStatistics::new(arch, examples, DRAWS, seed, pool)).transpose()?;
+        let convolutions = arch.nodes().iter().any(|node| matches!(node.op, Op::Conv { .. }));
+        let collect = |examples: &Examples| {
+            let (draws, most) = if convolutions { CONVOLUTIONS } else { (DRAWS, examples.len()) };
+            let some = Subset::First(most.min(examples.len())).apply(examples.dataset())?;
+            let some = Examples::new(some, examples.standardisation().clone())?;
+            DataStatistics::new(arch, &some, draws, seed, pool)
+        };
+        let data = data.map(collect).transpose()?;
         Ok(Self { arch, moments: moments.map(Source::Moments), data: data.map(|data| Source::Data(Box::new(data))) })
     }
 

@@ -8,6 +8,7 @@ import inference
 import networks
 import serve
 import torch_hmc
+import torch_learned
 import torch_vi
 from torch_networks import images_from, log_likelihood, logits, maybe_compiled, memory_format
 from torch_networks import parameters_from, values_from
@@ -62,7 +63,7 @@ def normals_case():
 
 
 def build(case):
-    """`normals`, `hmc`, product/kind or network/work/variant."""
+    """`normals`, `hmc`, product/kind, learned/network or network/work/variant."""
     threads = torch.get_num_threads()
     match case.split("/"):
         case ["normals"]:
@@ -87,6 +88,8 @@ def build(case):
             return torch_vi.barrier_case(network, variant, threads)
         case ["hmc", variant]:
             return torch_hmc.case(variant, threads)
+        case ["learned", network]:
+            return torch_learned.case(network)
     raise ValueError(f"torch has no case {case}")
 
 

@@ -3,14 +3,17 @@
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
-    reason = "numbers of 18 bits, and scales near one"
+    clippy::cast_sign_loss,
+    reason = "numbers of 18 bits, scales near one, and pixels"
 )]
 
 use crate::Case;
 use crate::networks::preset;
 use onebasin::align;
-use onebasin::align::{Settings, Solver};
+use onebasin::align::{Between, Learning, Place, Session, Settings, Solver};
 use onebasin::arch::{Arch, Preset, ResNet, Role};
+use onebasin::data::{Dataset, Examples, Scaling, Standardisation};
+use onebasin::net::Likelihood;
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
 use onebasin::progress::Monitor;
@@ -21,6 +24,8 @@ use std::hint::black_box;
 
 const STD: f32 = 0.01;
 const STD_SPREAD: f32 = 0.3;
+/// Examples of learned matching, the last thousand of which are for validation.
+const IMAGES: usize = 5000;
 
 /// The whole way from two posteriors to permutations, objective and bound.
 pub(crate) fn case(network: &str, solver: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
@@ -37,6 +42,32 @@ pub(crate) fn case(network: &str, solver: &str, threads: usize) -> Result<Case, 
     let call = move || {
         let settings = Settings { solver, ..Settings::default() };
         let _ = black_box(align::pair(&spec, &fixed, &moved, settings, &pool, &mut Monitor::silent())?);
+        Ok(())
+    };
+    Ok(Case { flop: None, call: Box::new(call) })
+}
+
+/// Learned matching of two points: 20 steps of 256 examples, and the validation before and behind them.
+pub(crate) fn learned(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
+    let arch = Arch::new(widened(network)?)?;
+    let point = |seed| {
+        let (mean, _) = posterior(&arch, seed)?.into_parts();
+        Ok::<_, Box<dyn Error>>(Gaussian::new(mean, Params::zeros(arch.layout()))?)
+    };
+    let (fixed, moved) = (point(1)?, point(2)?);
+    let pixels = (0..IMAGES * arch.input().len()).map(|at| (128.0 + 40.0 * noise(3, 0, at)) as u8).collect();
+    let labels = (0..10).cycle().take(IMAGES).collect();
+    let dataset = Dataset::new("noise", arch.input(), arch.classes(), 255, pixels, labels)?;
+    let standardisation = Standardisation::of(Scaling::Standard, &dataset);
+    let examples = Examples::new(dataset, standardisation)?;
+    let pool = ThreadPool::new(threads)?;
+    let place = Place::Midpoint;
+    let learning = Learning { steps: 20, rounds: 1, batch: 256, learning_rate: 0.1, place, restore: false, seed: 0 };
+    let call = move || {
+        let (fixed, moved) = (&fixed, &moved);
+        let between = Between { arch: &arch, likelihood: Likelihood::Softmax, fixed, moved, examples: &examples };
+        let mut session = Session { resume: None, save: &mut |_| Ok(()), expired: &|| false };
+        let _ = black_box(align::learn(between, &[], learning, &mut session, &pool, &mut Monitor::silent())?);
         Ok(())
     };
     Ok(Case { flop: None, call: Box::new(call) })

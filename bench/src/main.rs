@@ -56,13 +56,14 @@ fn answer(line: &str, threads: usize, cases: &mut HashMap<String, Case>) -> Resu
     Ok(format!("ms={}{flop}", times.join(",")))
 }
 
-/// `peak`, `normals`, `hmc`, align/network/solver, product/kind/library, assign/kind/n/which, or network/ and one of gradient, logits, vi, vi-two, predictive, barrier.
+/// `peak`, `normals`, `hmc`, align/network/solver, learned/network, product/kind/library, assign/kind/n/which, or network/ and one of gradient, logits, vi, vi-two, predictive, barrier.
 fn build(name: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
     match name.split('/').collect::<Vec<_>>()[..] {
         ["peak"] => peak::case(threads),
         ["normals"] => Ok(networks::normals()),
         ["product", kind, library] => products::case(kind, library, threads),
         ["align", network, solver] => alignment::case(network, solver, threads),
+        ["learned", network] => alignment::learned(network, threads),
         [network, "vi"] => inference::vi(network, threads),
         [network, "vi-two"] => inference::vi_two(network),
         [network, "predictive"] => inference::predictive(network, threads),

@@ -289,7 +289,7 @@ fn what_cannot_be_measured_is_refused() {
     place.refused(&["a", "b", "--criteria", "w2", "--no-criteria"], &["--no-criteria"]);
     place.refused(&["a", "b", "--force"], &["--force", "-o"]);
     place.refused(&["a", "b", "-o", "a"], &["a: the folder is not empty", "-o", "--force"]);
-    place.refused(&["a", "b", "-o", "a", "--force"], &["a/config.toml", "did not write it"]);
+    place.refused(&["a", "b", "-o", "a", "--force"], &["a/checkpoint.safetensors", "did not write it"]);
     let mut elsewhere = place.read("a/posterior.safetensors");
     elsewhere.provenance.config["data"]["name"] = "mnist".into();
     elsewhere.write(&place.path("mnist.safetensors")).unwrap();

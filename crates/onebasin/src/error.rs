@@ -292,6 +292,13 @@ pub enum Error {
     /// A model that does not show its hidden units.
     #[error("this model does not show the activations of its hidden layers, which are needed here")]
     NoActivations,
+
+    /// Learned matching whose loss is no longer finite.
+    #[error("learned matching diverged at step {step}: the loss is not finite; lower `learning_rate`")]
+    MatchingDiverged {
+        /// The step, counted from one.
+        step: u64,
+    },
     /// A batch without examples.
     #[error("the batch is empty")]
     EmptyBatch,

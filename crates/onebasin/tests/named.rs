@@ -1,6 +1,6 @@
 //! A value of an enum has the same name in files, in messages and on the command line.
 
-use onebasin::align::{Criterion, Solver, Start};
+use onebasin::align::{Criterion, Place, Solver, Start};
 use onebasin::arch::{Activation, Normalisation, Shortcut};
 use onebasin::data::Split;
 use onebasin::infer::{Optimiser, Schedule};
@@ -22,7 +22,7 @@ macro_rules! assert_names {
 #[test]
 fn names_are_everywhere_the_same() {
     assert_names! {
-        Criterion: ["mean", "w2", "kl", "jeffreys", "snr", "mahalanobis", "activation"];
+        Criterion: ["mean", "w2", "kl", "jeffreys", "snr", "mahalanobis", "activation", "learned"];
         Solver: ["coordinate-descent", "greedy", "frank-wolfe", "best"];
         Start: ["identity", "random"];
         Activation: ["relu", "tanh"];
@@ -30,7 +30,8 @@ fn names_are_everywhere_the_same() {
         Shortcut: ["projection", "padded"];
         Split: ["train", "test"];
         Optimiser: ["adam", "sgd"];
-        Schedule: ["constant", "cosine"];
+        Schedule: ["constant", "cosine", "linear"];
+        Place: ["midpoint", "uniform"];
         KeptBy: ["smallest-std", "largest-signal"];
     }
     assert_eq!(

@@ -212,7 +212,7 @@ fn a_run_that_diverges_says_so_and_keeps_the_state_of_before() {
             assert!(error.starts_with(place.path("run").to_str().unwrap()), "{error}");
             assert!(error.contains("the training diverged at step ") && error.contains("learning_rate"), "{error}");
             assert_eq!(ended.stdout, "");
-            said.push(error.split_once(" (").unwrap_or((error, "")).0.to_owned());
+            said.push(error.split([';', '(']).next().unwrap().trim_end().to_owned());
             let names = place.names("run");
             assert!(!names.iter().any(|name| name == "result.json" || name == "posterior.safetensors"), "{names:?}");
         }
@@ -249,7 +249,8 @@ fn methods_can_start_where_another_ended() {
     for (name, infer) in [("map", map), ("vi-again", vi), ("ivon", ivon)] {
         place.finish(name, &["--set", infer, "--set", &start]);
         let first = place.metrics(name)[0]["nll"].as_f64().unwrap();
-        assert!((first - reached).abs() < 0.1, "{name}: {first} and {reached}");
+        // A MAP estimate starts at the mean, where there is no noise.
+        assert!(first < reached + 0.1, "{name}: {first} and {reached}");
     }
     let other = place.train("other", &["--set", &start, "--set", "arch.hidden=[9]"]);
     assert_eq!(other.code, Some(2));

@@ -44,10 +44,13 @@ impl StageReport for AlignResult {
 /// One line for each permutation.
 fn permutations(pair: &Pair) -> Table {
     let title = format!("permutation of {}", pair.aligned.name);
-    let rows = pair.aligned.permutations.iter().zip(&pair.groups).map(|(permutation, part)| {
+    let rows = pair.aligned.permutations.iter().enumerate().map(|(index, permutation)| {
         let Permutation { name, size, transpositions, fixed_points } = permutation;
         let counts = [size, transpositions, fixed_points].map(ToString::to_string);
-        let objectives = [part.objective.before, part.objective.after].map(number);
+        // A loss has no shares.
+        let share = pair.groups.get(index).map(|part| part.objective);
+        let objectives =
+            [share.map(|share| share.before), share.map(|share| share.after)].map(|value| draw::or_dash(value, number));
         draw::row(name, counts.into_iter().chain(objectives))
     });
     draw::table(&[&title], ["units", "NoT", "fixed", "objective before", "after"]).with(rows)

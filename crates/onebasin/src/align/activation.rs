@@ -174,7 +174,9 @@ impl Moments {
             for column in values.chunks_exact(channels) {
                 means.iter_mut().zip(column).for_each(|(mean, value)| *mean += f64::from(*value));
             }
-            means.iter_mut().for_each(|mean| *mean = f64::from((*mean / columns as f64) as f32));
+            for mean in means.iter_mut() {
+                *mean = f64::from((*mean / columns as f64) as f32);
+            }
             let centre: Vec<f32> = means.iter().map(|mean| *mean as f32).collect();
             squares.fill(0.0);
             for column in values.chunks_exact_mut(channels) {
@@ -195,7 +197,7 @@ impl Moments {
         }
     }
 
-    /// Adds the moments of more columns (Chan, Golub and LeVeque, 1983).
+    /// Adds the moments of more columns (Chan, Golub and `LeVeque`, 1983).
     fn merge(&mut self, other: &Self) {
         let count = self.count + other.count;
         let weight = self.count * other.count / count;

@@ -118,6 +118,11 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
         self.costs.objective
     }
 
+    /// Number of assignment problems solved.
+    pub(super) fn solved(&self) -> usize {
+        self.assigners.solved
+    }
+
     /// Names what is being solved from now on.
     pub(super) fn begin(&mut self, solver: &'static str) {
         self.solver = solver;
@@ -168,15 +173,27 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
     }
 
     /// Coordinate ascent of the objective: assigns groups in random order until none gains.
-    fn descend(
+    fn descend(&mut self, costs: Costs<'a>, mut permutations: Vec<Permutation>, mut duals: Duals) -> Result<Attempt> {
+        self.sweep(costs, &mut permutations, &mut duals, u64::MAX)?;
+        Ok(self.attempt(permutations))
+    }
+
+    /// Improves permutations by some sweeps of coordinate ascent, from the duals of a similar problem.
+    pub(super) fn improve(&mut self, permutations: &mut [Permutation], duals: &mut Duals, sweeps: u64) -> Result<()> {
+        let costs = self.costs.fork();
+        self.sweep(costs, permutations, duals, sweeps)
+    }
+
+    fn sweep(
         &mut self,
         mut costs: Costs<'a>,
-        mut permutations: Vec<Permutation>,
-        mut duals: Duals,
-    ) -> Result<Attempt> {
+        permutations: &mut [Permutation],
+        duals: &mut Duals,
+        sweeps: u64,
+    ) -> Result<()> {
         let objective = self.objective();
         let mut settled = vec![false; objective.groups()];
-        for sweep in 0.. {
+        for sweep in 0..sweeps {
             let order = Permutation::random(objective.groups(), &Stream::new(self.seed, "align/order", sweep));
             let order = order.as_slice().iter().map(|group| *group as usize);
             for batch in independent(objective, order) {
@@ -185,9 +202,9 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
                     costs.update(group, |other| Some(&permutations[other]));
                     settled[group] = true;
                 }
-                for (&group, assignment) in batch.iter().zip(self.solve(&batch, &costs.matrices, &mut duals)?) {
+                for (&group, assignment) in batch.iter().zip(self.solve(&batch, &costs.matrices, duals)?) {
                     let trusted = sweep < TRUSTED;
-                    if let Some(new) = better(&costs, group, permutation(assignment), &permutations, trusted) {
+                    if let Some(new) = better(&costs, group, permutation(assignment), permutations, trusted) {
                         permutations[group] = new;
                         objective.neighbours[group].iter().for_each(|other| settled[*other] = false);
                     }
@@ -197,7 +214,7 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
                 break;
             }
         }
-        Ok(self.attempt(permutations))
+        Ok(())
     }
 
     /// Frank-Wolfe over doubly stochastic matrices, from the centre of the Birkhoff polytope, with the exact step.
@@ -277,7 +294,7 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
 }
 
 /// The last column duals of each problem: where its next assignment starts.
-type Duals = Vec<Option<Vec<f64>>>;
+pub(super) type Duals = Vec<Option<Vec<f64>>>;
 
 /// Problems that are solved side by side, each warm-started from the duals of the one before it: their memory, and how many were solved.
 pub(super) struct Assigners {

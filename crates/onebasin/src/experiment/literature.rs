@@ -21,7 +21,7 @@ impl Literature {
     pub(super) fn check(&self) -> Result<()> {
         let Self { what, value, source } = self;
         match [("what", what), ("value", value), ("source", source)].iter().find(|(_, text)| text.trim().is_empty()) {
-            Some((key, text)) => Err(Error::setting(*key, format!("\"{text}\""), "some text").within("literature")),
+            Some((key, text)) => Err(Error::setting(key, format!("\"{text}\""), "some text").within("literature")),
             None => Ok(()),
         }
     }

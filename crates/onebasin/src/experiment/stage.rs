@@ -47,6 +47,8 @@ pub trait Stage: Debug + Send + Serialize + Sized + Sync {
 
     /// The folders that it makes in its folder, and how the names of their files end.
     const FOLDERS: &'static [(&'static str, &'static [&'static str])] = &[];
+    /// A folder inside it with states of work that was interrupted, from which it goes on; gone when it is finished.
+    const UNFINISHED: Option<&'static str> = None;
 
     /// What it finds; its JSON is the file of the result.
     type Result: Serialize + DeserializeOwned;
@@ -110,6 +112,9 @@ impl Folder {
         };
         let mut earlier = Vec::new();
         for file in files(path)? {
+            if S::UNFINISHED.is_some_and(|folder| file.ends_with(folder)) {
+                continue;
+            }
             if !replace {
                 return Err(fault(path, "the folder is not empty".to_owned()));
             }

@@ -293,14 +293,14 @@ impl State {
     }
 
     /// Copies the vector of this name, which must have the length of `to`.
-    fn get(&self, name: &str, to: &mut [f32]) -> Result<()> {
+    pub(crate) fn get(&self, name: &str, to: &mut [f32]) -> Result<()> {
         let values = self.vectors.get(name).ok_or_else(|| missing(name, self.vectors.keys()))?;
         Error::unless_length("a vector of the saved state", values.len(), to.len(), format_args!("`{name}`"))?;
         to.copy_from_slice(values);
         Ok(())
     }
 
-    fn get_number(&self, name: &str) -> Result<f64> {
+    pub(crate) fn get_number(&self, name: &str) -> Result<f64> {
         self.numbers.get(name).copied().ok_or_else(|| missing(name, self.numbers.keys()))
     }
 

@@ -1,6 +1,7 @@
 //! Alignment finds the permutations it should, never makes things worse, and says how good they are.
 
 mod criteria;
+mod learned;
 mod mistakes;
 mod planted;
 mod posteriors;

@@ -61,11 +61,5 @@ pub(crate) fn pair(spec: &Spec, fixed: &Gaussian, moved: &Gaussian, criterion: C
 }
 
 /// All that compare weights.
-pub(crate) const CRITERIA: [Criterion; 6] = [
-    Criterion::Mean,
-    Criterion::W2,
-    Criterion::Kl,
-    Criterion::Jeffreys,
-    Criterion::Snr,
-    Criterion::Mahalanobis,
-];
+pub(crate) const CRITERIA: [Criterion; 6] =
+    [Criterion::Mean, Criterion::W2, Criterion::Kl, Criterion::Jeffreys, Criterion::Snr, Criterion::Mahalanobis];

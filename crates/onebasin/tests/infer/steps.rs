@@ -30,7 +30,9 @@ impl Plain {
     fn step(&mut self, number: i32, mut slopes: Vec<f64>, decayed: usize) -> f64 {
         let norm = slopes.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
         if let Some(largest) = self.optimise.clip_norm.filter(|largest| norm > *largest) {
-            slopes.iter_mut().for_each(|slope| *slope *= largest / norm);
+            for slope in &mut slopes {
+                *slope *= largest / norm;
+            }
         }
         for (index, slope) in slopes.into_iter().enumerate() {
             let (first, second) = (&mut self.first[index], &mut self.second[index]);

@@ -15,8 +15,11 @@ fn alignments_give_the_golden_results() {
     let masked = AlignSettings { exclude_prior: Some(0.02), balance: true, ..defaults() };
     let activation = AlignSettings { criteria: vec![Criterion::Activation], examples: 100, draws: 2, ..defaults() };
     let universe = AlignSettings { to: Target::Universe, ..defaults() };
+    let learned =
+        AlignSettings { criteria: vec![Criterion::Learned], steps: 30, batch: 20, restore: true, ..activation.clone() };
     for (name, settings) in [
         ("align-first", defaults()),
+        ("align-learned", learned),
         ("align-masked-balanced", masked),
         ("align-activation", activation),
         ("align-universe", universe),

@@ -61,6 +61,7 @@ criteria! {
     snr: Snr = "snr", "Smallest squared distance of the signal-to-noise ratios of the weights.";
     mahalanobis: Mahalanobis = "mahalanobis", "Smallest Mahalanobis distance of the mean weights.";
     activation: Activation = "activation", "Largest correlation of the activations on data.";
+    learned: Learned = "learned", "Smallest loss between the posteriors on data, by straight-through gradients.";
 }
 
 impl Criterion {

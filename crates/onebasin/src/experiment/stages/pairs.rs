@@ -87,7 +87,7 @@ impl PairInputs {
         let settings =
             AlignSettings { criteria: vec![criterion], solvers: vec![solver], seed, ..AlignSettings::default() };
         let matching = Matching::new(&settings, &pair.sources, &pair.stored, context)?;
-        let (found, _) = matching.pair(1, &format!("aligning by {criterion}"))?;
+        let (found, _) = matching.pair(1, &format!("aligning by {criterion}"), None)?;
         pair.permute(found.permutations)
     }
 }

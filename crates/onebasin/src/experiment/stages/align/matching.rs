@@ -1,18 +1,21 @@
 //! Aligns one posterior with another by any criterion, with the training examples that some criteria need.
 
-use super::AlignSettings;
+use super::learned::Job;
+use super::{AlignSettings, learned};
 use crate::align;
-use crate::align::Alignment;
+use crate::align::{Alignment, Between, Candidate, Criterion};
 use crate::arch::Arch;
-use crate::data::Examples;
+use crate::data::{Examples, Subset};
 use crate::error::Result;
 use crate::experiment::inputs::Source;
 use crate::experiment::{Context, inputs};
+use crate::net::Likelihood;
 use crate::posterior::{Draws, Gaussian, Posterior};
 use crate::progress::Monitor;
 use crate::store::StoredPosterior;
 use crate::symmetry::{Scales, Spec, distance_from_prior, prior_like_units};
 use std::borrow::Cow;
+use std::path::Path;
 
 /// What posteriors are compared by.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ enum Compared {
     Masked(Vec<Vec<Vec<bool>>>),
     /// What the networks do with training examples of the first posterior.
     Data(Box<Examples>),
+    /// The loss on training examples of the first posterior, with its likelihood.
+    Loss(Box<Examples>, Likelihood),
 }
 
 /// Posteriors as one criterion compares them.
@@ -54,11 +59,14 @@ impl<'a> Matching<'a> {
         let compared = if method.criterion.needs_data() {
             inputs::check_standardisation(sources, stored)?;
             let first = &stored[0].provenance;
+            let learned = method.criterion == Criterion::Learned;
+            let most = if learned { usize::MAX } else { settings.examples };
             let examples = inputs::config(first)
                 .and_then(|config| config.data.training(context.data))
-                .and_then(|training| inputs::first_examples(training, Some(settings.examples), first))
+                .and_then(|training| inputs::first_examples(training, Some(most), first))
                 .map_err(|error| error.at(sources[0].file.display()))?;
-            Compared::Data(Box::new(examples))
+            let examples = Box::new(examples);
+            if learned { Compared::Loss(examples, first.likelihood) } else { Compared::Data(examples) }
         } else if let Some(threshold) = settings.exclude_prior {
             // Before any balancing: the prior is that of the network as it was trained.
             let masks = sources.iter().zip(stored).map(|(source, stored)| {
@@ -79,32 +87,60 @@ impl<'a> Matching<'a> {
         Ok(Self { settings, sources, context, compared, method, arch, spec, posteriors, gaussians })
     }
 
-    /// Aligns a posterior with the first, under the name of a task; returns also the seconds it took.
-    pub(crate) fn pair(&self, index: usize, task: &str) -> Result<(Alignment, f64)> {
-        let found = self.context.measured(task, |monitor| self.solve(index, monitor));
+    /// Aligns a posterior with the first, under the name of a task; returns also the seconds it took. Learning goes on
+    /// from a file, if one is given.
+    pub(crate) fn pair(&self, index: usize, task: &str, file: Option<&Path>) -> Result<(Alignment, f64)> {
+        let found = self.context.measured(task, |monitor| match &self.compared {
+            Compared::Loss(examples, likelihood) => self.learn(index, (examples, *likelihood), file, monitor),
+            _ => self.by(self.method, index, monitor),
+        });
         let [moved, fixed] = [index, 0].map(|index| self.sources[index].file.display());
         found.map_err(|error| error.at(format_args!("cannot align {moved} with {fixed}")))
     }
 
-    fn solve(&self, index: usize, monitor: &mut Monitor<'_>) -> Result<Alignment> {
+    fn learn(
+        &self,
+        index: usize,
+        (examples, likelihood): (&Examples, Likelihood),
+        file: Option<&Path>,
+        monitor: &mut Monitor<'_>,
+    ) -> Result<Alignment> {
+        let candidate = |criterion: Criterion, monitor: &mut Monitor<'_>| {
+            let method = align::Settings { criterion, ..self.method };
+            let found = monitor.part(0, 0, |monitor| self.by(method, index, monitor))?;
+            Ok(Candidate { name: criterion.name(), permutations: found.permutations })
+        };
+        let candidates = learned::CANDIDATES.into_iter().map(|criterion| candidate(criterion, monitor));
+        let candidates = candidates.collect::<Result<Vec<_>>>()?;
+        let (fixed, moved) = (&self.gaussians[0], &self.gaussians[index]);
+        let between = Between { arch: &self.arch, likelihood, fixed, moved, examples };
+        let files = [0, index].map(|index| self.sources[index].file.as_path());
+        let job = Job { settings: self.settings, between, files, candidates: &candidates };
+        learned::pair(&job, file, self.context, monitor)
+    }
+
+    /// Aligns a posterior with the first by a criterion that is not learned.
+    fn by(&self, method: align::Settings, index: usize, monitor: &mut Monitor<'_>) -> Result<Alignment> {
         let (fixed, moved, pool) = (&self.gaussians[0], &self.gaussians[index], &self.context.pool);
         match &self.compared {
-            Compared::Weights => align::pair(&self.spec, fixed, moved, self.method, pool, monitor),
             Compared::Masked(masks) => {
                 let masks = [&masks[0][..], &masks[index]];
-                align::pair_masked(&self.spec, fixed, moved, masks, self.method, pool, monitor)
+                align::pair_masked(&self.spec, fixed, moved, masks, method, pool, monitor)
             }
-            Compared::Data(examples) => {
+            Compared::Data(examples) | Compared::Loss(examples, _) if method.criterion.needs_data() => {
                 let sides: [&dyn Draws; 2] = [&*self.posteriors[0], &*self.posteriors[index]];
-                align::by_activation(&self.arch, sides, (examples, self.settings.draws), self.method, pool, monitor)
+                let some = Subset::First(self.settings.examples.min(examples.len())).apply(examples.dataset())?;
+                let some = Examples::new(some, examples.standardisation().clone())?;
+                align::by_activation(&self.arch, sides, (&some, self.settings.draws), method, pool, monitor)
             }
+            _ => align::pair(&self.spec, fixed, moved, method, pool, monitor),
         }
     }
 
     /// Number of masked units of a posterior.
     pub(super) fn masked_units(&self, index: usize) -> usize {
         match &self.compared {
-            Compared::Weights | Compared::Data(_) => 0,
+            Compared::Weights | Compared::Data(_) | Compared::Loss(..) => 0,
             Compared::Masked(masks) => masks[index].iter().flatten().filter(|masked| **masked).count(),
         }
     }

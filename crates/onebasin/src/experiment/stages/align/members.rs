@@ -1,7 +1,7 @@
 //! Alignment of whole posteriors: each with the first, or all together.
 
 use super::result::{Aligned, BeforeAndAfter, Outcome, Pair, Reference, Together};
-use super::{AlignSettings, FunctionCheck, Matching, Target, aligned_file, permutations_file};
+use super::{AlignSettings, FunctionCheck, Matching, Target, UNFINISHED, aligned_file, permutations_file};
 use crate::align;
 use crate::align::{Alignment, Many};
 use crate::error::Result;
@@ -68,7 +68,11 @@ impl<'a> Members<'a> {
     /// Aligns each posterior but the first with the first.
     fn to_first(&self) -> Result<Vec<(Alignment, f64)>> {
         let others = self.sources.iter().enumerate().skip(1);
-        others.map(|(index, source)| self.matching.pair(index, &format!("aligning {}", source.name))).collect()
+        let align = |(index, source): (usize, &Source)| {
+            let file = self.folder.join(UNFINISHED).join(format!("{}.safetensors", source.name));
+            self.matching.pair(index, &format!("aligning {}", source.name), Some(&file))
+        };
+        others.map(align).collect()
     }
 
     /// Aligns all posteriors with each other.

@@ -1,5 +1,6 @@
 //! Alignment: permutes the units of posteriors, or of samples, so that similar units have the same position.
 
+mod learned;
 mod matching;
 mod members;
 mod result;
@@ -13,7 +14,7 @@ pub use result::{
 pub(crate) use matching::Matching;
 
 use crate::align;
-use crate::align::{Criterion, Solver, Start};
+use crate::align::{Criterion, Place, Solver, Start};
 use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::experiment::inputs::{Source, some_once};
@@ -32,6 +33,8 @@ use std::path::{Path, PathBuf};
 
 /// Folder of the posteriors that were permuted.
 const ALIGNED: &str = "aligned";
+/// Folder of the states of learned matching.
+const UNFINISHED: &str = "unfinished";
 /// Folder of the permutations.
 const PERMUTATIONS: &str = "permutations";
 /// The Gaussian that fits relabelled samples.
@@ -78,6 +81,20 @@ settings! {
         pub examples: usize = 5000 => value "N";
         /// Number of draws of each posterior at most for the criterion `activation`
         pub draws: usize = 10 => value "N";
+        /// Number of steps of a round of the criterion `learned`
+        pub steps: usize = 250 => value "N";
+        /// Number of rounds of the criterion `learned`; each starts at the best permutations so far
+        pub rounds: usize = 1 => value "N";
+        /// Number of training examples of a step of the criterion `learned`
+        pub batch: usize = 256 => value "N";
+        /// Learning rate of the criterion `learned`
+        pub learning_rate: f64 = 0.2 => value "RATE";
+        /// Where on the geodesic the criterion `learned` looks at the loss
+        pub place: Place = Place::default() => value "NAME";
+        /// Restore the statistics of units (REPAIR) wherever the criterion `learned` looks at the loss
+        pub restore: bool = false;
+        /// Seconds after which the criterion `learned` stops, with the best permutations so far [default: never]
+        pub seconds: Option<f64> = None => optional "N";
     }
 }
 
@@ -131,6 +148,10 @@ impl Section for AlignSettings {
         {
             return Err(Error::setting("exclude_prior", nats, &format!("left out for the criterion {criterion}")));
         }
+        if self.criteria.contains(&Criterion::Learned) {
+            self.learning().check()?;
+        }
+        self.seconds.map_or(Ok(()), |seconds| Error::unless_positive("seconds", seconds))?;
         let allowed = !self.balance || *to != Target::Relabel;
         Error::unless(allowed, "balance", true, "false if `to` is relabel, which looks at each sample alone")
     }
@@ -163,6 +184,7 @@ impl Stage for Align {
     const FILES: &'static [&'static str] = &[GAUSSIAN];
     const FOLDERS: &'static [(&'static str, &'static [&'static str])] =
         &[(ALIGNED, &[".safetensors", ".samples"]), (PERMUTATIONS, &[".json", ".jsonl"])];
+    const UNFINISHED: Option<&'static str> = Some(UNFINISHED);
     type Result = AlignResult;
 
     fn inputs(&self) -> Vec<PathBuf> {

@@ -51,8 +51,9 @@ impl Prepared {
 
 /// Reads the posterior to start from, which must be finite and of the problem's network.
 fn read_start(path: &Path, problem: &Problem) -> Result<StoredPosterior> {
-    let file = posterior_file(path)?;
-    let start = StoredPosterior::read(&file)?;
+    let unread = |error: Error| error.at("`start`");
+    let file = posterior_file(path).map_err(unread)?;
+    let start = StoredPosterior::read(&file).map_err(unread)?;
     let (layout, gaussian) = (problem.arch.layout(), start.posterior.gaussian());
     let fits = layout.check_same(gaussian.mean().layout());
     let finite = |values: &Params| layout.check_finite(values.values());

@@ -1,0 +1,78 @@
+//! Learned matching of two posteriors: its candidates, its time, and the file from which it goes on.
+
+use super::AlignSettings;
+use crate::align::{Alignment, Between, Candidate, Criterion, Learning, Session, learn};
+use crate::error::{Error, Result};
+use crate::experiment::Context;
+use crate::experiment::folder::remove;
+use crate::experiment::hash::{sha256_of_file, short};
+use crate::infer::State;
+use crate::progress::Monitor;
+use crate::store::{Checkpoint, RunState};
+use std::fs;
+use std::path::Path;
+
+/// Criteria whose permutations learning may start at.
+pub(super) const CANDIDATES: [Criterion; 2] = [Criterion::W2, Criterion::Activation];
+/// The number of a state that tells what it is of.
+const FINGERPRINT: &str = "fingerprint";
+
+impl AlignSettings {
+    /// What learned matching is told.
+    pub(super) fn learning(&self) -> Learning {
+        let Self { steps, rounds, batch, learning_rate, place, restore, seed, .. } = *self;
+        Learning { steps, rounds, batch, learning_rate, place, restore, seed }
+    }
+}
+
+/// Two posteriors to learn the permutations between.
+pub(super) struct Job<'a> {
+    pub(super) settings: &'a AlignSettings,
+    pub(super) between: Between<'a>,
+    /// The files of both.
+    pub(super) files: [&'a Path; 2],
+    pub(super) candidates: &'a [Candidate],
+}
+
+/// Learns permutations; goes on from the state in `file`, if it is of the same settings and posteriors.
+pub(super) fn pair(
+    job: &Job<'_>,
+    file: Option<&Path>,
+    context: &Context<'_>,
+    monitor: &mut Monitor<'_>,
+) -> Result<Alignment> {
+    let fingerprint = fingerprint(job)?;
+    let resume = file.filter(|file| file.exists()).map(Checkpoint::read).transpose()?;
+    let resume = resume.map(|checkpoint| checkpoint.state);
+    let resume = resume.filter(|state| state.numbers.get(FINGERPRINT) == Some(&fingerprint));
+    let save = &mut |mut state: State| match file {
+        Some(file) => {
+            let folder = file.parent().unwrap_or(file);
+            fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+            state.numbers.insert(FINGERPRINT.to_owned(), fingerprint);
+            Checkpoint { state, run: RunState::default() }.write(file)
+        }
+        None => Ok(()),
+    };
+    let start = context.host.seconds();
+    let expired = &|| job.settings.seconds.is_some_and(|most| context.host.seconds() - start >= most);
+    let mut session = Session { resume, save, expired };
+    let found = learn(job.between, job.candidates, job.settings.learning(), &mut session, &context.pool, monitor)?;
+    if let Some(file) = file {
+        remove(file)?;
+        // It may hold states of other posteriors.
+        let _ = file.parent().map(fs::remove_dir);
+    }
+    Ok(found)
+}
+
+/// A number that differs for other settings and other posteriors.
+fn fingerprint(job: &Job<'_>) -> Result<f64> {
+    let [fixed, moved] = job.files.map(sha256_of_file);
+    // More time changes nothing but how far learning comes.
+    let settings = AlignSettings { seconds: None, ..job.settings.clone() };
+    let digits = short(&(settings, fixed?, moved?));
+    let number = u64::from_str_radix(&digits, 16)
+        .map_err(|error| Error::Unreadable { text: format!("{digits}: {error}"), expected: "hexadecimal digits" })?;
+    Ok(number as f64)
+}

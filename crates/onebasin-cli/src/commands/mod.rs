@@ -37,8 +37,10 @@ fn run_stage<S: Stage>(
     };
     let found = match found {
         Err(Error::Stopped) => {
+            let state = output.zip(S::UNFINISHED).is_some_and(|(folder, state)| folder.join(state).exists());
+            let left = if state { "state saved; the same command continues" } else { "nothing was written" };
             let folder = output.map_or_else(String::new, |folder| format!("{}: ", folder.display()));
-            printer.say(&format!("{folder}stopped; nothing was written"));
+            printer.say(&format!("{folder}stopped; {left}"));
             return Ok(ExitStatus::Signal(signals.received()));
         }
         found => found.map_err(as_flag)?,

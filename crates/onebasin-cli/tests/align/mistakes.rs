@@ -132,3 +132,30 @@ fn whatever_a_kill_leaves_is_whole_and_is_replaced() {
     place.align(&["a", "b", "-o", "out", "--force"]);
     assert_eq!(names(&place.path("out")), ["aligned/b.safetensors", "alignment.json", "permutations/b.json"]);
 }
+
+#[test]
+fn learned_matching_that_was_killed_goes_on_to_the_same_result() {
+    let place = Place::with_two();
+    let learned =
+        ["a", "b", "--criteria", "learned", "--steps", "600", "--batch", "8", "--examples", "50", "--draws", "2"];
+    let whole = place.align(&[&learned[..], &["-o", "whole"]].concat());
+    let state = place.path("killed/unfinished/b.safetensors");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onebasin"));
+    command.arg("align").args(learned).args(["-o", "killed"]).current_dir(place.path(".")).env_clear();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while child.try_wait().unwrap().is_none() && !state.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if !place.path("killed/alignment.json").exists() {
+        assert!(names(&place.path("killed")).iter().all(|name| name.starts_with("unfinished/b.safetensors")));
+        let continued = place.align(&[&learned[..], &["-o", "killed"]].concat());
+        assert_eq!(continued["members"][0]["attempts"], whole["members"][0]["attempts"]);
+        assert_eq!(names(&place.path("killed")), names(&place.path("whole")));
+    }
+    for file in ["aligned/b.safetensors", "permutations/b.json"] {
+        let [killed, whole] = ["killed", "whole"].map(|folder| fs::read(place.path(folder).join(file)).unwrap());
+        assert!(killed == whole, "{file}");
+    }
+}

@@ -10,7 +10,7 @@
 use crate::Case;
 use crate::networks::preset;
 use onebasin::align;
-use onebasin::align::{Between, Learning, Place, Session, Settings, Solver};
+use onebasin::align::{Between, Learning, Session, Settings, Solver, Tau};
 use onebasin::arch::{Arch, Preset, ResNet, Role};
 use onebasin::data::{Dataset, Examples, Scaling, Standardisation};
 use onebasin::net::Likelihood;
@@ -61,8 +61,8 @@ pub(crate) fn learned(network: &str, threads: usize) -> Result<Case, Box<dyn Err
     let standardisation = Standardisation::of(Scaling::Standard, &dataset);
     let examples = Examples::new(dataset, standardisation)?;
     let pool = ThreadPool::new(threads)?;
-    let place = Place::Midpoint;
-    let learning = Learning { steps: 20, rounds: 1, batch: 256, learning_rate: 0.1, place, restore: false, seed: 0 };
+    let tau = Tau::Midpoint;
+    let learning = Learning { steps: 20, restarts: 0, batch: 256, learning_rate: 0.1, tau, repair: false, seed: 0 };
     let call = move || {
         let (fixed, moved) = (&fixed, &moved);
         let between = Between { arch: &arch, likelihood: Likelihood::Softmax, fixed, moved, examples: &examples };

@@ -102,7 +102,7 @@ pub(crate) enum Command {
     /// stages are kept).
     #[command(after_help = "Example:\n  onebasin run experiments/digits.toml --set barrier.samples=32 -o runs/quick")]
     Run(run::RunArgs),
-    /// Train a posterior: MAP, variational inference, ensembles or Hamiltonian Monte Carlo
+    /// Train a posterior: MAP, variational inference, IVON, ensembles or Hamiltonian Monte Carlo
     ///
     /// Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole configuration into one
     /// folder. The same command continues a training that was stopped or killed, with the same result. With --extend, one of

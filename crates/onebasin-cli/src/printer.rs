@@ -134,7 +134,7 @@ impl Printer {
         }
         text.push('\n');
         let known = error.downcast_ref::<Error>().map(Error::cause);
-        let diverged = matches!(known, Some(Error::Diverged { .. } | Error::MatchingDiverged { .. }));
+        let diverged = matches!(known, Some(Error::Diverged { .. }));
         if known.is_some() && !diverged {
             text += "\nFor more information, try '--help'.\n";
         }

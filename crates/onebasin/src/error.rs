@@ -17,7 +17,7 @@ pub enum Error {
     /// A training that left the finite numbers, so that it has no result.
     #[error(
         "the training diverged at step {step} of {total}: {fault}{last}; the learning rate is probably too high: lower \
-         `infer.optimise.learning_rate`, or try `infer.optimise.warmup` or `infer.optimise.clip_norm`; nothing of this \
+         `infer.optimise.learning_rate`, or try `infer.optimise.warmup` or `infer.optimise.clip_norm` (`infer.clip` of IVON); nothing of this \
          step was saved"
     )]
     Diverged {
@@ -293,12 +293,6 @@ pub enum Error {
     #[error("this model does not show the activations of its hidden layers, which are needed here")]
     NoActivations,
 
-    /// Learned matching whose loss is no longer finite.
-    #[error("learned matching diverged at step {step}: the loss is not finite; lower `learning_rate`")]
-    MatchingDiverged {
-        /// The step, counted from one.
-        step: u64,
-    },
     /// A batch without examples.
     #[error("the batch is empty")]
     EmptyBatch,

@@ -1,6 +1,6 @@
 //! A value of an enum has the same name in files, in messages and on the command line.
 
-use onebasin::align::{Criterion, Place, Solver, Start};
+use onebasin::align::{Criterion, Solver, Start, Tau};
 use onebasin::arch::{Activation, Normalisation, Shortcut};
 use onebasin::data::Split;
 use onebasin::infer::{Optimiser, Schedule};
@@ -31,7 +31,7 @@ fn names_are_everywhere_the_same() {
         Split: ["train", "test"];
         Optimiser: ["adam", "sgd"];
         Schedule: ["constant", "cosine", "linear"];
-        Place: ["midpoint", "uniform"];
+        Tau: ["midpoint", "uniform"];
         KeptBy: ["smallest-std", "largest-signal"];
     }
     assert_eq!(

@@ -111,8 +111,8 @@ fn the_report_has_every_number() {
     assert_eq!(report, serde_json::from_str::<Value>(&on_disk).unwrap());
     let settings = serde_json::json!({
         "to": "first", "criteria": ["w2"], "solvers": ["best"], "start": "identity", "seed": 5, "balance": false,
-        "exclude_prior": null, "examples": 5000, "draws": 10, "steps": 250, "rounds": 1, "batch": 256,
-        "learning_rate": 0.2, "place": "midpoint", "restore": false, "seconds": null,
+        "exclude_prior": null, "examples": 5000, "draws": 10, "steps": 250, "restarts": 0, "batch": 256,
+        "learning_rate": 0.2, "tau": "midpoint", "repair": false, "seconds": null,
     });
     assert_eq!(report["settings"], settings);
     assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));

@@ -7,7 +7,7 @@ use super::objective::{Feature, Objective, Value};
 use super::solve::{Attempt, Duals, Workspace};
 use super::{Alignment, subtask};
 use crate::arch::Arch;
-use crate::data::{Batches, Examples, Subset};
+use crate::data::{Batches, Examples};
 use crate::error::{Error, Result};
 use crate::infer::State;
 use crate::model::Batch;
@@ -31,16 +31,16 @@ const EVERY: usize = 20;
 /// Validation examples at most, from the last on, and draws there.
 const VALIDATION: usize = 1000;
 const DRAWS: usize = 4;
-/// Examples that tell the statistics of units, and draws there.
+/// Examples that tell the statistics of units, and draws there for the validation.
 const STATISTICS: (usize, usize) = (128, 2);
 
 /// Number of different τ that are drawn.
 const GRID: usize = 1 << 20;
 
 named_enum! {
-    /// Where on the geodesic the loss is looked at.
+    /// The τ at which the loss is looked at.
     #[derive(Default)]
-    pub enum Place {
+    pub enum Tau {
         /// At the midpoint.
         #[default]
         Midpoint = "midpoint",
@@ -52,18 +52,18 @@ named_enum! {
 /// How matching is learned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learning {
-    /// Number of steps of each round.
+    /// Number of steps from each start.
     pub steps: usize,
-    /// Number of rounds: each starts at the best permutations so far.
-    pub rounds: usize,
+    /// Number of restarts, at the best permutations so far.
+    pub restarts: usize,
     /// Number of examples of a step.
     pub batch: usize,
     /// What the gradient of the mean loss is multiplied by.
     pub learning_rate: f64,
-    /// Where on the geodesic the loss is looked at.
-    pub place: Place,
+    /// The τ at which the loss is looked at.
+    pub tau: Tau,
     /// Whether the statistics of units are restored before the loss is looked at (REPAIR).
-    pub restore: bool,
+    pub repair: bool,
     /// Seed of batches and draws.
     pub seed: u64,
 }
@@ -72,9 +72,18 @@ impl Learning {
     /// Refuses what cannot be learned with.
     pub fn check(&self) -> Result<()> {
         Error::unless_counted("steps", self.steps)?;
-        Error::unless_counted("rounds", self.rounds)?;
         Error::unless_counted("batch", self.batch)?;
         Error::unless_positive("learning_rate", self.learning_rate)
+    }
+
+    /// Number of steps in all.
+    fn total(&self) -> usize {
+        self.steps.saturating_mul(self.restarts.saturating_add(1))
+    }
+
+    /// Whether the validation examples are looked at after so many steps.
+    fn is_validated_after(&self, step: usize) -> bool {
+        step.is_multiple_of(EVERY) || step.is_multiple_of(self.steps)
     }
 }
 
@@ -133,7 +142,7 @@ pub fn learn(
     learning.check()?;
     let spec = Spec::of(between.arch);
     let mut learner = Learner::new(between, &spec, learning, pool)?;
-    let total = learning.steps * learning.rounds;
+    let total = learning.total();
     monitor.part(0, total, |monitor| {
         let task = monitor.task().to_owned();
         monitor.set_task(subtask(&task, "candidates"));
@@ -149,10 +158,13 @@ pub fn learn(
         while learner.step < total && !(session.expired)() {
             monitor.at(learner.step, total)?;
             learner.advance()?;
-            if learner.step.is_multiple_of(EVERY) || learner.step == total {
+            if learning.is_validated_after(learner.step) {
                 learner.validate()?;
                 (session.save)(learner.state())?;
             }
+        }
+        if !learning.is_validated_after(learner.step) {
+            learner.validate()?;
         }
         let learned = learner.best_attempt();
         attempts.push(learned);
@@ -210,15 +222,13 @@ impl<'a> Learner<'a> {
             Examples::new(examples.dataset().select(&indices), examples.standardisation().clone())
         };
         let training = part(0..(examples.len() - kept).max(1))?;
-        let statistics = || {
-            let some = Subset::First(STATISTICS.0.min(training.len())).apply(training.dataset())?;
-            let some = Examples::new(some, training.standardisation().clone())?;
-            DataStatistics::new(arch, &some, STATISTICS.1, learning.seed, pool)
-        };
+        let some = training.first(STATISTICS.0)?;
+        let statistics = |draws: usize| DataStatistics::new(arch, &some, draws, learning.seed, pool);
         let (mut repair, mut source) = (None, None);
-        if learning.restore {
-            repair = Some(Repair::new(arch, statistics()?, [fixed, moved])?);
-            source = Some(Source::Data(Box::new(statistics()?)));
+        if learning.repair {
+            // A step looks at one draw, and compares it with one draw of each end.
+            repair = Some(Repair::new(arch, statistics(1)?, [fixed, moved])?);
+            source = Some(Source::Data(Box::new(statistics(STATISTICS.1)?)));
         }
         let identity = Permutations::identity(spec);
         Ok(Self {
@@ -283,6 +293,12 @@ impl<'a> Learner<'a> {
         resume.map_or(Ok(()), |state| self.restore(state))
     }
 
+    /// Goes back to the best permutations so far, with half the learning rate.
+    fn fall_back(&mut self) -> Result<()> {
+        self.rate *= 0.5;
+        self.go_back()
+    }
+
     /// Puts the copy in the middle, where the best permutations so far are the closest, and stops it.
     fn go_back(&mut self) -> Result<()> {
         self.permutations = self.best.0.clone();
@@ -294,15 +310,15 @@ impl<'a> Learner<'a> {
     }
 
     fn advance(&mut self) -> Result<()> {
-        let Learning { steps, seed, place, learning_rate, .. } = self.learning;
+        let Learning { steps, seed, learning_rate, .. } = self.learning;
         if self.step > 0 && self.step.is_multiple_of(steps) {
             self.rate = learning_rate;
             self.go_back()?;
         }
         let stream = |label: &str| Stream::new(seed, label, self.step as u64);
-        let tau = match place {
-            Place::Midpoint => 0.5,
-            Place::Uniform => below(&mut stream("align/learned/tau").generator(), GRID) as f64 / GRID as f64,
+        let tau = match self.learning.tau {
+            Tau::Midpoint => 0.5,
+            Tau::Uniform => below(&mut stream("align/learned/tau").generator(), GRID) as f64 / GRID as f64,
         };
         let moved = self.permuted(&self.permutations)?;
         let mut point = Params::zeros(self.copy.layout());
@@ -320,7 +336,8 @@ impl<'a> Learner<'a> {
         let batch = Batch { inputs: &inputs, labels: &labels };
         let log_likelihood = self.net.gradient(&point, batch, &mut gradient)?;
         if !log_likelihood.is_finite() {
-            return Err(Error::MatchingDiverged { step: self.step as u64 + 1 });
+            self.step += 1;
+            return self.fall_back();
         }
         if let Some(slope) = slope {
             let pairs = gradient.values_mut().iter_mut().zip(slope.values());
@@ -364,8 +381,7 @@ impl<'a> Learner<'a> {
         if loss < self.best.1 {
             self.best = (permutations, loss);
         } else {
-            self.rate *= 0.5;
-            self.go_back()?;
+            self.fall_back()?;
         }
         // A state does not hold them.
         self.duals.fill(None);

@@ -18,7 +18,7 @@ mod universe;
 
 pub use activation::by_activation;
 pub use criteria::Criterion;
-pub use learned::{Between, Candidate, Learning, Place, Session, learn};
+pub use learned::{Between, Candidate, Learning, Session, Tau, learn};
 pub use mean::{to_mean, to_reference};
 pub use members::{Many, Members, Points};
 pub use objective::{Feature, Objective, Value};

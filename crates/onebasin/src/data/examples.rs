@@ -98,6 +98,12 @@ impl Examples {
         self.augment
     }
 
+    /// The first examples, up to `most`, scaled alike and without augmentation.
+    pub fn first(&self, most: usize) -> Result<Self> {
+        let indices: Vec<u32> = (0..most.min(self.len()) as u32).collect();
+        Self::new(self.dataset.select(&indices), self.standardisation.clone())
+    }
+
     /// Says whether a network can read these images and name their classes.
     pub fn check_fits(&self, arch: &Arch) -> Result<()> {
         self.check_shape(arch.input(), arch.classes())

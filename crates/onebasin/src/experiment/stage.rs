@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -150,6 +151,15 @@ impl Folder {
         self.cleared.set(true);
         make(&self.path)?;
         self.inner.iter().try_for_each(|folder| make(folder))
+    }
+
+    /// Removes a folder inside it, if it is there.
+    pub(crate) fn forget(&self, inner: &str) -> Result<()> {
+        let inner = self.join(inner);
+        match fs::remove_dir_all(&inner) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::file(&inner, error)),
+            _ => Ok(()),
+        }
     }
 
     /// Where a file of the folder is.
@@ -342,6 +352,8 @@ impl<'a> Plan<'a> {
         if self.posteriors.len() < 2 {
             return Err(Error::MissingPosteriors { table: table.to_owned(), needed: 2 });
         }
+        let even = self.posteriors.len().is_multiple_of(2);
+        Error::unless(even, "seeds", self.posteriors.len(), "an even number of seeds, two for each pair")?;
         let pairs = self.posteriors.chunks_exact(2).map(|pair| TrainedPair {
             name: format!("{}-{}", pair[0].seed, pair[1].seed),
             moved: pair[1].id.clone(),

@@ -144,7 +144,7 @@ impl Ivon {
             for (hessian, std) in self.hessian[range.clone()].iter_mut().zip(&stds[range.clone()]) {
                 if *std > 0.0 {
                     let known = 1.0 / (lambda * f64::from(*std).powi(2)) - delta;
-                    *hessian = known.clamp(HESSIAN_FLOOR * delta, LARGEST_HESSIAN) as f32;
+                    *hessian = known.min(LARGEST_HESSIAN).max(HESSIAN_FLOOR * delta) as f32;
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Several points taken through a network side by side, so that a layer can be changed by what it computes.
 //!
-//! The buffers of a layer are given back as soon as nothing reads them any more: many images are in memory at once.
+//! The buffers of a layer are given back as soon as nothing reads them any more: many examples are in memory at once.
 
 use super::plan::{Step, Task};
 use super::products::{self, Input, Packed};
@@ -42,7 +42,8 @@ impl Net {
             .map(|(point, input)| Part { point, shard: Shard::empty(&this.plan, Arc::clone(input)), free: Vec::new() })
             .collect();
         let mut values = Vec::new();
-        for (step, unused) in this.plan.steps.iter().zip(this.plan.last_uses()) {
+        for (index, unused) in this.plan.last_uses().into_iter().enumerate() {
+            let (step, later) = (&this.plan.steps[index], &this.plan.steps[index + 1..]);
             for part in &mut parts {
                 part.make_room(this, step.out);
             }
@@ -61,6 +62,8 @@ impl Net {
             this.advance(step, &packed, &mut parts);
             for part in &mut parts {
                 part.retire(&unused);
+                part.free
+                    .retain(|(slot, _)| later.iter().any(|step| this.plan.slots[step.out] == this.plan.slots[*slot]));
             }
         }
         Ok(())

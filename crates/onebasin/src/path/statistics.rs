@@ -113,6 +113,8 @@ pub struct DataStatistics {
 
 /// Rows of values that are summed together: the borders of these pieces fix the order of the additions.
 const ROWS: usize = 1 << 12;
+/// Share of a mean square that may be rounding.
+const ROUNDING: f64 = 1e-12;
 
 impl DataStatistics {
     /// `draws` points of each posterior are evaluated on all of `examples`, on the threads of `pool`.
@@ -193,7 +195,11 @@ impl DataStatistics {
         for unit in 0..units {
             let sum = |which: usize| pieces.iter().map(|piece| piece[unit][which]).sum::<f64>();
             let mean = sum(0) / all;
-            let deviation = |square: f64| (square - mean.powi(2)).max(0.0).sqrt();
+            let deviation = |square: f64| {
+                let variance = square - mean.powi(2);
+                // Below this it is rounding, and the unit is constant.
+                if variance > ROUNDING * square { variance.sqrt() } else { 0.0 }
+            };
             statistics.mean.push(mean);
             statistics.scale.push(deviation(sum(1) / all));
             statistics.signal.push(deviation(sum(2) / rows));

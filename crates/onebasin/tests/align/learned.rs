@@ -1,6 +1,6 @@
 //! Learned matching: never worse than where it starts, the same bits for any number of threads and after an interruption.
 
-use onebasin::align::{Alignment, Between, Candidate, Learning, Place, Session, learn};
+use onebasin::align::{Alignment, Between, Candidate, Learning, Session, Tau, learn};
 use onebasin::arch::{Arch, Preset};
 use onebasin::data::{Examples, Scaling, Split, Standardisation};
 use onebasin::infer::{Inference, Map, MapConfig, Optimise, Prior, Problem, State};
@@ -48,9 +48,9 @@ fn trained(json: &str) -> Trained {
     Trained { arch, examples, gaussians }
 }
 
-fn learning(restore: bool) -> Learning {
-    let place = if restore { Place::Midpoint } else { Place::Uniform };
-    Learning { steps: 60, rounds: 2, batch: 32, learning_rate: 0.3, place, restore, seed: 5 }
+fn learning(repair: bool) -> Learning {
+    let tau = if repair { Tau::Midpoint } else { Tau::Uniform };
+    Learning { steps: 60, restarts: 1, batch: 32, learning_rate: 0.3, tau, repair, seed: 5 }
 }
 
 /// Learns for at most some steps, on so many threads; returns also the last state.
@@ -114,7 +114,6 @@ fn settings_out_of_range_are_refused() {
         learning.check().unwrap_err().to_string()
     };
     assert!(refused(|learning| learning.steps = 0).contains("`steps`"));
-    assert!(refused(|learning| learning.rounds = 0).contains("`rounds`"));
     assert!(refused(|learning| learning.batch = 0).contains("`batch`"));
     assert!(refused(|learning| learning.learning_rate = f64::NAN).contains("`learning_rate`"));
 }

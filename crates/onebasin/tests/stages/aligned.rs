@@ -16,7 +16,7 @@ fn alignments_give_the_golden_results() {
     let activation = AlignSettings { criteria: vec![Criterion::Activation], examples: 100, draws: 2, ..defaults() };
     let universe = AlignSettings { to: Target::Universe, ..defaults() };
     let learned =
-        AlignSettings { criteria: vec![Criterion::Learned], steps: 30, batch: 20, restore: true, ..activation.clone() };
+        AlignSettings { criteria: vec![Criterion::Learned], steps: 30, batch: 20, repair: true, ..activation.clone() };
     for (name, settings) in [
         ("align-first", defaults()),
         ("align-learned", learned),

@@ -19,7 +19,7 @@ fn barriers_give_the_golden_results_whoever_aligns() {
     let align = Align { settings: AlignSettings::default(), posteriors: posteriors.to_vec() };
     check("align-first", &align, folder.path());
     let settings = BarrierSettings {
-        paths: vec![PathKind::Geodesic, PathKind::NaturalRescaled],
+        paths: vec![PathKind::Geodesic, PathKind::NaturalRescaled, PathKind::Repair],
         calibrate: true,
         points: 5,
         samples: 8,

@@ -15,7 +15,7 @@ trait Rule: Sync {
         None
     }
 
-    /// Whether the criterion compares activations on data; then posteriors alone have no features.
+    /// Whether the criterion looks at data; then posteriors alone have no features.
     fn needs_data(&self) -> bool {
         false
     }
@@ -65,7 +65,7 @@ criteria! {
 }
 
 impl Criterion {
-    /// Whether the criterion compares activations on data, as [`super::by_activation`] does.
+    /// Whether the criterion looks at data, as [`super::by_activation`] and [`super::learn`] do.
     pub fn needs_data(self) -> bool {
         self.rule().needs_data()
     }

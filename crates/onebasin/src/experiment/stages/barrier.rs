@@ -2,7 +2,7 @@
 
 use crate::align::{Criterion, Solver};
 use crate::arch::{Arch, Op};
-use crate::data::{Examples, Split, Subset};
+use crate::data::{Examples, Split};
 use crate::error::{Error, Result};
 use crate::experiment::inputs::{once, some_once};
 use crate::experiment::stages::align::plan_alignment;
@@ -56,7 +56,8 @@ named_enum! {
 settings! {
     /// Settings of a barrier: the table `[barrier]` of an experiment and the flags of `onebasin barrier`.
     pub struct BarrierSettings {
-        /// Matching criteria that B is aligned with A by; each gives curves of its own
+        /// Matching criteria that B is aligned with A by; each gives curves of its own; `learned` has the defaults of an
+        /// alignment unless there is a table of alignments or a file of permutations
         pub criteria: Vec<Criterion> = vec![Criterion::default()] => list "NAMES";
         /// Solver of the alignments; `best` runs all and takes the best
         pub solver: Solver = Solver::default() => value "NAME";
@@ -108,8 +109,8 @@ impl Section for BarrierSettings {
         for pair in plan.pairs("barrier")? {
             let criteria = self.criteria.iter();
             let alignments = criteria
-                .map(|criterion| (criterion.to_string(), plan_alignment(plan, &pair, *criterion, self.solver)))
-                .collect();
+                .map(|criterion| Ok((criterion.to_string(), plan_alignment(plan, &pair, *criterion, self.solver)?)))
+                .collect::<Result<_>>()?;
             let inputs = PairInputs { posteriors: pair.files, alignments };
             plan.add(&format!("barrier/{}", pair.name), Barrier { settings: self.clone(), inputs });
         }
@@ -186,7 +187,7 @@ pub struct Row {
 
 impl Stage for Barrier {
     const NAME: &'static str = "barrier";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
     const FILES: &'static [&'static str] = &[CURVES];
     type Result = BarrierResult;
 
@@ -338,9 +339,7 @@ impl<'a> Paths<'a> {
         let convolutions = arch.nodes().iter().any(|node| matches!(node.op, Op::Conv { .. }));
         let collect = |examples: &Examples| {
             let (draws, most) = if convolutions { CONVOLUTIONS } else { (DRAWS, examples.len()) };
-            let some = Subset::First(most.min(examples.len())).apply(examples.dataset())?;
-            let some = Examples::new(some, examples.standardisation().clone())?;
-            DataStatistics::new(arch, &some, draws, seed, pool)
+            DataStatistics::new(arch, &examples.first(most)?, draws, seed, pool)
         };
         let data = data.map(collect).transpose()?;
         Ok(Self { arch, moments: moments.map(Source::Moments), data: data.map(|data| Source::Data(Box::new(data))) })

@@ -64,7 +64,7 @@ impl Section for PlaneSettings {
 
     fn plan(&self, plan: &mut Plan<'_>) -> Result<()> {
         for pair in plan.pairs("plane")? {
-            let permutations = plan_alignment(plan, &pair, self.criterion, self.solver);
+            let permutations = plan_alignment(plan, &pair, self.criterion, self.solver)?;
             let alignments = vec![(self.criterion.to_string(), permutations)];
             let inputs = PairInputs { posteriors: pair.files, alignments };
             plan.add(&format!("plane/{}", pair.name), Plane { settings: self.clone(), inputs });

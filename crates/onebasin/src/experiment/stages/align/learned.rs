@@ -1,11 +1,10 @@
 //! Learned matching of two posteriors: its candidates, its time, and the file from which it goes on.
 
-use super::AlignSettings;
+use super::{Align, AlignSettings};
 use crate::align::{Alignment, Between, Candidate, Criterion, Learning, Session, learn};
 use crate::error::{Error, Result};
-use crate::experiment::Context;
-use crate::experiment::folder::remove;
 use crate::experiment::hash::{sha256_of_file, short};
+use crate::experiment::{Context, Stage as _};
 use crate::infer::State;
 use crate::progress::Monitor;
 use crate::store::{Checkpoint, RunState};
@@ -20,8 +19,8 @@ const FINGERPRINT: &str = "fingerprint";
 impl AlignSettings {
     /// What learned matching is told.
     pub(super) fn learning(&self) -> Learning {
-        let Self { steps, rounds, batch, learning_rate, place, restore, seed, .. } = *self;
-        Learning { steps, rounds, batch, learning_rate, place, restore, seed }
+        let Self { steps, restarts, batch, learning_rate, tau, repair, seed, .. } = *self;
+        Learning { steps, restarts, batch, learning_rate, tau, repair, seed }
     }
 }
 
@@ -32,6 +31,8 @@ pub(super) struct Job<'a> {
     /// The files of both.
     pub(super) files: [&'a Path; 2],
     pub(super) candidates: &'a [Candidate],
+    /// When the work on them began.
+    pub(super) start: f64,
 }
 
 /// Learns permutations; goes on from the state in `file`, if it is of the same settings and posteriors.
@@ -41,7 +42,7 @@ pub(super) fn pair(
     context: &Context<'_>,
     monitor: &mut Monitor<'_>,
 ) -> Result<Alignment> {
-    let fingerprint = fingerprint(job)?;
+    let fingerprint = fingerprint(job, Align::REVISION)?;
     let resume = file.filter(|file| file.exists()).map(Checkpoint::read).transpose()?;
     let resume = resume.map(|checkpoint| checkpoint.state);
     let resume = resume.filter(|state| state.numbers.get(FINGERPRINT) == Some(&fingerprint));
@@ -54,24 +55,17 @@ pub(super) fn pair(
         }
         None => Ok(()),
     };
-    let start = context.host.seconds();
-    let expired = &|| job.settings.seconds.is_some_and(|most| context.host.seconds() - start >= most);
+    let expired = &|| job.settings.seconds.is_some_and(|most| context.host.seconds() - job.start >= most);
     let mut session = Session { resume, save, expired };
-    let found = learn(job.between, job.candidates, job.settings.learning(), &mut session, &context.pool, monitor)?;
-    if let Some(file) = file {
-        remove(file)?;
-        // It may hold states of other posteriors.
-        let _ = file.parent().map(fs::remove_dir);
-    }
-    Ok(found)
+    learn(job.between, job.candidates, job.settings.learning(), &mut session, &context.pool, monitor)
 }
 
 /// A number that differs for other settings and other posteriors.
-fn fingerprint(job: &Job<'_>) -> Result<f64> {
+fn fingerprint(job: &Job<'_>, revision: u32) -> Result<f64> {
     let [fixed, moved] = job.files.map(sha256_of_file);
     // More time changes nothing but how far learning comes.
     let settings = AlignSettings { seconds: None, ..job.settings.clone() };
-    let digits = short(&(settings, fixed?, moved?));
+    let digits = short(&(env!("CARGO_PKG_VERSION"), revision, settings, fixed?, moved?));
     let number = u64::from_str_radix(&digits, 16)
         .map_err(|error| Error::Unreadable { text: format!("{digits}: {error}"), expected: "hexadecimal digits" })?;
     Ok(number as f64)

@@ -5,7 +5,7 @@ use super::{AlignSettings, learned};
 use crate::align;
 use crate::align::{Alignment, Between, Candidate, Criterion};
 use crate::arch::Arch;
-use crate::data::{Examples, Subset};
+use crate::data::Examples;
 use crate::error::Result;
 use crate::experiment::inputs::Source;
 use crate::experiment::{Context, inputs};
@@ -105,6 +105,7 @@ impl<'a> Matching<'a> {
         file: Option<&Path>,
         monitor: &mut Monitor<'_>,
     ) -> Result<Alignment> {
+        let start = self.context.host.seconds();
         let candidate = |criterion: Criterion, monitor: &mut Monitor<'_>| {
             let method = align::Settings { criterion, ..self.method };
             let found = monitor.part(0, 0, |monitor| self.by(method, index, monitor))?;
@@ -115,7 +116,7 @@ impl<'a> Matching<'a> {
         let (fixed, moved) = (&self.gaussians[0], &self.gaussians[index]);
         let between = Between { arch: &self.arch, likelihood, fixed, moved, examples };
         let files = [0, index].map(|index| self.sources[index].file.as_path());
-        let job = Job { settings: self.settings, between, files, candidates: &candidates };
+        let job = Job { settings: self.settings, between, files, candidates: &candidates, start };
         learned::pair(&job, file, self.context, monitor)
     }
 
@@ -129,8 +130,7 @@ impl<'a> Matching<'a> {
             }
             Compared::Data(examples) | Compared::Loss(examples, _) if method.criterion.needs_data() => {
                 let sides: [&dyn Draws; 2] = [&*self.posteriors[0], &*self.posteriors[index]];
-                let some = Subset::First(self.settings.examples.min(examples.len())).apply(examples.dataset())?;
-                let some = Examples::new(some, examples.standardisation().clone())?;
+                let some = examples.first(self.settings.examples)?;
                 align::by_activation(&self.arch, sides, (&some, self.settings.draws), method, pool, monitor)
             }
             _ => align::pair(&self.spec, fixed, moved, method, pool, monitor),

@@ -33,6 +33,7 @@ pub(super) fn align(
     let reference = members.reference()?;
     let aligned =
         (1..).zip(permutations).map(|(index, own)| members.permute(index, own)).collect::<Result<Vec<_>>>()?;
+    folder.forget(UNFINISHED)?;
     if let Some((many, seconds)) = together {
         return Ok(Outcome::Together { reference, together: Together::new(many, seconds), members: aligned });
     }

@@ -14,7 +14,7 @@ pub use result::{
 pub(crate) use matching::Matching;
 
 use crate::align;
-use crate::align::{Criterion, Place, Solver, Start};
+use crate::align::{Criterion, Solver, Start, Tau};
 use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::experiment::inputs::{Source, some_once};
@@ -81,19 +81,20 @@ settings! {
         pub examples: usize = 5000 => value "N";
         /// Number of draws of each posterior at most for the criterion `activation`
         pub draws: usize = 10 => value "N";
-        /// Number of steps of a round of the criterion `learned`
+        /// Number of steps of the criterion `learned` from each start
         pub steps: usize = 250 => value "N";
-        /// Number of rounds of the criterion `learned`; each starts at the best permutations so far
-        pub rounds: usize = 1 => value "N";
+        /// Number of restarts of the criterion `learned`, at the best permutations so far
+        pub restarts: usize = 0 => value "N";
         /// Number of training examples of a step of the criterion `learned`
         pub batch: usize = 256 => value "N";
         /// Learning rate of the criterion `learned`
         pub learning_rate: f64 = 0.2 => value "RATE";
-        /// Where on the geodesic the criterion `learned` looks at the loss
-        pub place: Place = Place::default() => value "NAME";
+        /// Point of the geodesic where the criterion `learned` looks at the loss
+        pub tau: Tau = Tau::default() => value "NAME";
         /// Restore the statistics of units (REPAIR) wherever the criterion `learned` looks at the loss
-        pub restore: bool = false;
-        /// Seconds after which the criterion `learned` stops, with the best permutations so far [default: never]
+        pub repair: bool = false;
+        /// Seconds for each pair after which the criterion `learned` stops, with the best permutations so far; the result
+        /// then depends on the speed of the computer [default: no limit]
         pub seconds: Option<f64> = None => optional "N";
     }
 }
@@ -148,9 +149,7 @@ impl Section for AlignSettings {
         {
             return Err(Error::setting("exclude_prior", nats, &format!("left out for the criterion {criterion}")));
         }
-        if self.criteria.contains(&Criterion::Learned) {
-            self.learning().check()?;
-        }
+        self.learning().check()?;
         self.seconds.map_or(Ok(()), |seconds| Error::unless_positive("seconds", seconds))?;
         let allowed = !self.balance || *to != Target::Relabel;
         Error::unless(allowed, "balance", true, "false if `to` is relabel, which looks at each sample alone")
@@ -159,7 +158,7 @@ impl Section for AlignSettings {
     fn plan(&self, plan: &mut Plan<'_>) -> Result<()> {
         for pair in plan.pairs("align")? {
             for single in self.combinations() {
-                plan_alignment(plan, &pair, single.criteria[0], single.solvers[0]);
+                plan_alignment(plan, &pair, single.criteria[0], single.solvers[0])?;
             }
         }
         Ok(())
@@ -226,12 +225,18 @@ pub fn permutations_file(name: &str) -> PathBuf {
 
 /// Adds the alignment of a pair by a criterion and a solver to a plan, unless it is there; returns the file of its
 /// permutations. All other settings are those of the table `[align]`.
-pub(crate) fn plan_alignment(plan: &mut Plan<'_>, pair: &TrainedPair, criterion: Criterion, solver: Solver) -> PathBuf {
+pub(crate) fn plan_alignment(
+    plan: &mut Plan<'_>,
+    pair: &TrainedPair,
+    criterion: Criterion,
+    solver: Solver,
+) -> Result<PathBuf> {
     let table = plan.section::<AlignSettings>().cloned().unwrap_or_default();
     let settings = AlignSettings { criteria: vec![criterion], solvers: vec![solver], ..table };
+    settings.check().map_err(|error| error.within("align"))?;
     let name = format!("{}/{criterion}-{solver}/{}", Align::NAME, pair.name);
     let folder = plan.add(&name, Align { settings, posteriors: pair.files.to_vec() });
-    folder.join(permutations_file(&pair.moved))
+    Ok(folder.join(permutations_file(&pair.moved)))
 }
 
 /// Reads permutations, or the result of an alignment that names the file of those between two posteriors.

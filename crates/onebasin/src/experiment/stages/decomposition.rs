@@ -67,7 +67,9 @@ pub fn decomposition(results: &[BarrierResult]) -> Vec<Decomposition> {
     for first in curves.iter().filter(|rows| rows[0].curve == UNALIGNED) {
         let split = first[0].split;
         let lowest = |cause: Cause| {
-            let kind = curves.iter().filter(|rows| rows[0].split == split && rows[0].removes() == Some(cause));
+            // A curve that some pair lacks cannot be compared pair by pair.
+            let whole = curves.iter().filter(|rows| rows[0].split == split && rows.len() == first.len());
+            let kind = whole.filter(|rows| rows[0].removes() == Some(cause));
             let measured = kind.map(|rows| (&rows[0].curve, barriers(rows, |curve| curve.loss)));
             measured.min_by(|(_, a), (_, b)| Spread::of(a).mean.total_cmp(&Spread::of(b).mean))
         };

@@ -1,7 +1,7 @@
 //! REPAIR of points between two posteriors, one of which is permuted again and again.
 
 use super::between;
-use super::statistics::{DataStatistics, Layer, UnitStatistics, layers};
+use super::statistics::{DataStatistics, Layer, UnitStatistics, factors, layers, shifts};
 use crate::arch::Arch;
 use crate::error::Result;
 use crate::params::Params;
@@ -48,10 +48,8 @@ impl Repair {
                 let ends = layer.offsets(&from[which]).zip(layer.offsets(&to[which]));
                 ends.map(|(from, to)| between(from, to, tau))
             };
-            let factor = |(now, target): (&f64, f64)| if *now > 0.0 && target > 0.0 { target / now } else { 1.0 };
-            let factors: Vec<f64> = now.scale.iter().zip(target(1)).map(factor).collect();
-            let means = now.mean.iter().zip(&factors).zip(target(0));
-            let shift: Vec<f64> = means.map(|((now, factor), target)| target - factor * now).collect();
+            let factors = factors(&now.scale, target(1));
+            let shift = shifts(&now.mean, &factors, target(0));
             let (mut mean, std) = here.clone().into_parts();
             layer.scale(&factors, false, &mut mean);
             layer.scale(&factors, false, &mut slope);

@@ -1,6 +1,6 @@
 //! REPAIR-style paths: averages of networks lose activation variance layer by layer, and rescaling gives it back.
 
-use super::statistics::{DataStatistics, Layer, Moments, UnitStatistics, layers};
+use super::statistics::{DataStatistics, Layer, Moments, UnitStatistics, factors, layers, shifts};
 use super::{Path, between};
 use crate::arch::Arch;
 use crate::error::Result;
@@ -86,17 +86,14 @@ impl<P: Path> Path for Rescaled<'_, P> {
         }
         self.pass(here, |index, now, here| {
             let (layer, [from, to]) = (&self.layers[index], self.ends.each_ref().map(|end| &end[index]));
-            let which = |statistics: &UnitStatistics| match self.rescale {
-                Rescale::Signal => statistics.signal.clone(),
-                Rescale::Scale | Rescale::ScaleAndMean => statistics.scale.clone(),
+            let which: for<'s> fn(&'s UnitStatistics) -> &'s [f64] = match self.rescale {
+                Rescale::Signal => |statistics| &statistics.signal,
+                Rescale::Scale | Rescale::ScaleAndMean => |statistics| &statistics.scale,
             };
-            // What it is, and what it should be.
-            let pairs = |from: Vec<f64>, to: Vec<f64>, now: Vec<f64>| {
-                now.into_iter().zip(from.into_iter().zip(to).map(|(from, to)| between(from, to, tau)))
+            let target = |of: for<'s> fn(&'s UnitStatistics) -> &'s [f64]| {
+                of(from).iter().zip(of(to)).map(|(from, to)| between(*from, *to, tau))
             };
-            // A unit that does nothing is left alone.
-            let factor = |(now, target)| if now > 0.0 && target > 0.0 { target / now } else { 1.0 };
-            let factors: Vec<f64> = pairs(which(from), which(to), which(&now)).map(factor).collect();
+            let factors = factors(which(&now), target(which));
             let (mut mean, mut std) = here.clone().into_parts();
             // Statistics on data are those before a threshold, which lies between those of the ends already.
             let with_threshold = !matches!(self.source, Source::Data(_));
@@ -105,9 +102,7 @@ impl<P: Path> Path for Rescaled<'_, P> {
                 layer.scale(&factors, with_threshold, &mut std);
             }
             if self.rescale == Rescale::ScaleAndMean {
-                let means = pairs(from.mean.clone(), to.mean.clone(), now.mean).zip(&factors);
-                let shift: Vec<f64> = means.map(|((now, target), factor)| target - factor * now).collect();
-                layer.shift(&shift, &mut mean);
+                layer.shift(&shifts(&now.mean, &factors, target(|statistics| &statistics.mean)), &mut mean);
             }
             Gaussian::new(mean, std).map(Some)
         })

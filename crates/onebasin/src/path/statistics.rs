@@ -101,6 +101,17 @@ pub(super) struct UnitStatistics {
     pub(super) scale: Vec<f64>,
 }
 
+/// What each unit is multiplied by so that a statistic becomes its target; a unit that does nothing is left alone.
+pub(super) fn factors(now: &[f64], target: impl Iterator<Item = f64>) -> Vec<f64> {
+    let factor = |(now, target): (&f64, f64)| if *now > 0.0 && target > 0.0 { target / now } else { 1.0 };
+    now.iter().zip(target).map(factor).collect()
+}
+
+/// What is added to each unit behind its factor, so that its mean becomes its target.
+pub(super) fn shifts(now: &[f64], factors: &[f64], target: impl Iterator<Item = f64>) -> Vec<f64> {
+    now.iter().zip(factors).zip(target).map(|((now, factor), target)| target - factor * now).collect()
+}
+
 /// Examples, and a model that is evaluated on them.
 #[derive(Debug)]
 pub struct DataStatistics {

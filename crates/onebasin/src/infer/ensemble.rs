@@ -1,6 +1,8 @@
 //! Deep ensembles: several MAP estimates from different initialisations, side by side.
 
-use super::{Course, Divergence, Inference, Info, Map, MapConfig, Optimise, Problem, Settings, Started, State};
+use super::{
+    Course, Divergence, Inference, Info, Map, MapConfig, Optimise, Problem, Schedule, Settings, Started, State,
+};
 use crate::error::{Error, Result};
 use crate::posterior::{Posterior, Samples};
 use crate::rng::Stream;
@@ -27,6 +29,10 @@ impl Settings for EnsembleConfig {
     fn check(&self) -> Result<()> {
         self.optimise.check().map_err(|error| error.within("optimise"))?;
         Error::unless_counted("members", self.members as u64)
+    }
+
+    fn schedule(&self) -> Option<Schedule> {
+        Some(self.optimise.schedule)
     }
 
     fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, _: Option<&Posterior>) -> Result<Started> {

@@ -1,7 +1,9 @@
 //! IVON (Shen et al. 2024): mean-field variational inference by an online Newton method, as cheap as a step of SGD.
 
 use super::optimise::{Noise, Optimisation};
-use super::{Course, Divergence, Inference, Info, Optimise, Optimiser, Problem, Settings, Started, State, start_point};
+use super::{
+    Course, Divergence, Inference, Info, Optimise, Optimiser, Problem, Schedule, Settings, Started, State, start_point,
+};
 use crate::error::{Error, Result};
 use crate::keys::number;
 use crate::params::Params;
@@ -71,6 +73,10 @@ impl Settings for IvonConfig {
             return Err(Error::setting("hold", self.hold, "at least 0 and below `optimise.epochs`"));
         }
         self.clip.map_or(Ok(()), |clip| Error::unless_positive("clip", clip))
+    }
+
+    fn schedule(&self) -> Option<Schedule> {
+        Some(self.optimise.schedule)
     }
 
     fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, from: Option<&Posterior>) -> Result<Started> {

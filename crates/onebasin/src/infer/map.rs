@@ -1,7 +1,7 @@
 //! The MAP estimate: stochastic gradient ascent on the log posterior.
 
 use super::optimise::{Optimisation, StepRule};
-use super::{Course, Divergence, Inference, Info, Optimise, Problem, Settings, Started, State, start_point};
+use super::{Course, Divergence, Inference, Info, Optimise, Problem, Schedule, Settings, Started, State, start_point};
 use crate::error::Result;
 use crate::params::Params;
 use crate::posterior::Posterior;
@@ -22,6 +22,10 @@ impl Settings for MapConfig {
 
     fn check(&self) -> Result<()> {
         self.optimise.check().map_err(|error| error.within("optimise"))
+    }
+
+    fn schedule(&self) -> Option<Schedule> {
+        Some(self.optimise.schedule)
     }
 
     fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, from: Option<&Posterior>) -> Result<Started> {

@@ -69,6 +69,11 @@ trait Settings {
     /// Says what is wrong with the numbers.
     fn check(&self) -> Result<()>;
 
+    /// How the learning rate changes, for a method that can be continued for more epochs after its end: an optimisation.
+    fn schedule(&self) -> Option<Schedule> {
+        None
+    }
+
     /// Starts an inference; `from` is there only for a method that can start at a posterior.
     fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, from: Option<&Posterior>) -> Result<Started>;
 }
@@ -103,6 +108,14 @@ macro_rules! methods {
             pub fn check(&self) -> Result<()> {
                 match self {
                     $(Self::$Type(config) => Settings::check(config),)+
+                }
+            }
+
+            /// How its learning rate changes, for a method that can be continued for more epochs after its end: an
+            /// optimisation.
+            pub fn schedule(&self) -> Option<Schedule> {
+                match self {
+                    $(Self::$Type(config) => Settings::schedule(config),)+
                 }
             }
 
@@ -142,19 +155,6 @@ methods! {
     ivon: Ivon(IvonConfig) = "ivon", "IVON: mean-field variational inference by an online Newton method.";
     ensemble: Ensemble(EnsembleConfig) = "ensemble", "A deep ensemble: MAP estimates from different initialisations.";
     hmc: Hmc(HmcConfig) = "hmc", "Hamiltonian Monte Carlo.";
-}
-
-impl Method {
-    /// How its learning rate changes, for a method that can be continued for more epochs after its end: an optimisation.
-    pub fn schedule(&self) -> Option<Schedule> {
-        match self {
-            Self::Map(MapConfig { optimise })
-            | Self::Vi(ViConfig { optimise, .. })
-            | Self::Ivon(IvonConfig { optimise, .. })
-            | Self::Ensemble(EnsembleConfig { optimise, .. }) => Some(optimise.schedule),
-            Self::Hmc(_) => None,
-        }
-    }
 }
 
 /// An inference under way.

@@ -4,8 +4,8 @@ use super::distil::Distillation;
 use super::optimise::{Noise, Optimisation, StepRule};
 use super::prior::Place;
 use super::{
-    Course, Divergence, Inference, Info, Optimise, Prior, Problem, Scaling, Settings, Started, State, Teacher,
-    start_point,
+    Course, Divergence, Inference, Info, Optimise, Prior, Problem, Scaling, Schedule, Settings, Started, State,
+    Teacher, start_point,
 };
 use crate::error::{Error, Result};
 use crate::keys::number;
@@ -77,6 +77,10 @@ impl Settings for ViConfig {
             (Some(_), Some(delta)) => Err(Error::setting("moped", delta, "left out where `std` is given")),
             _ => Ok(()),
         }
+    }
+
+    fn schedule(&self) -> Option<Schedule> {
+        Some(self.optimise.schedule)
     }
 
     fn start(&self, problem: &Problem, seed: u64, pool: &ThreadPool, from: Option<&Posterior>) -> Result<Started> {

@@ -85,6 +85,8 @@ impl Stage for Train {
     /// Trains, continues an interrupted training, extends a shorter one, or returns the result of a finished one.
     fn run_in(&self, path: &Path, existing: Existing, context: &Context<'_>) -> Result<TrainResult> {
         Error::unless(self.save_every >= 0.0, "save_every", self.save_every, "a number of seconds, at least 0")?;
+        let extendable = self.config.infer.schedule().is_some();
+        Error::unless(extendable || !self.extend, "extend", true, "left out for a method that has no epochs")?;
         let earlier = Files::find(path)?;
         let replace = existing == Existing::Replace;
         let shorter = match earlier.as_ref().filter(|_| self.extend && !replace) {

@@ -44,15 +44,19 @@ pub(crate) enum Command {
     /// Describe a network: its tensors, its hidden layers, its size and its cost
     #[command(after_help = "Example:\n  onebasin arch mlp --hidden 512,512,512")]
     Arch(arch::ArchArgs),
-    /// Measure the loss and error barriers between two posteriors
+    /// Measure the loss and error barriers between two posteriors, or between all pairs of several
     ///
     /// Follows the Wasserstein geodesic from A to B, and from A to B aligned, and other paths if they are named. The loss
     /// is that of the predictive distribution. A barrier is the largest rise of the loss above the line between its ends,
     /// and comes with a Monte Carlo standard error. The mixture of A and B is the reference: its loss has no barrier.
     ///
+    /// With more than two posteriors, all pairs are measured as an experiment, which the same command continues after an
+    /// interruption: its folder has matrices of barriers and distances in report/ and pairs.csv. With --reference the
+    /// posteriors are aligned with one reference instead of pair by pair.
+    ///
     /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing written).
     #[command(
-        after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --paths geodesic,natural-rescaled -o runs/barrier"
+        after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --paths geodesic,natural-rescaled -o runs/barrier\n  onebasin barrier runs/seed1 runs/seed2 runs/seed3 --reference universe -o runs/all-pairs"
     )]
     Barrier(measure::BarrierArgs),
     /// Replace many samples by one Gaussian, and measure what that costs
@@ -98,6 +102,9 @@ pub(crate) enum Command {
     /// Skips stages that are up to date. The same command continues a run that was stopped or killed, with the same
     /// results. Runs as many stages at a time as there are cores. Downloads data sets that are missing.
     ///
+    /// A training that diverges, or whose chains stand still, is left out with whatever needs it; all else is measured, and
+    /// the report names what failed.
+    ///
     /// Exit codes: 0 finished, 2 wrong input, 3 a training diverged, 130 stopped by SIGINT, 143 stopped by SIGTERM (finished
     /// stages are kept).
     #[command(after_help = "Example:\n  onebasin run experiments/digits.toml --set barrier.samples=32 -o runs/quick")]
@@ -108,7 +115,8 @@ pub(crate) enum Command {
     /// folder. The same command continues a training that was stopped or killed, with the same result. With --extend, one of
     /// fewer epochs is continued: with a constant learning rate to the posterior of a training that was as long from the start.
     ///
-    /// Exit codes: 0 finished, 2 wrong input, 3 diverged, 130 stopped by SIGINT, 143 stopped by SIGTERM (state saved).
+    /// Exit codes: 0 finished, 2 wrong input, 3 diverged, or chains that stand still, 130 stopped by SIGINT, 143 stopped
+    /// by SIGTERM (state saved).
     #[command(
         after_help = "Example:\n  onebasin train experiments/train/digits-vi.toml --set infer.optimise.epochs=20 -o runs/digits"
     )]

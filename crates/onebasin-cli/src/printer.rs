@@ -16,7 +16,7 @@ pub(crate) enum ExitStatus {
     Problem,
     /// The arguments or the input are wrong, or the output could not be written.
     Error,
-    /// A training left the finite numbers, so it has no result.
+    /// A training left the finite numbers, or its chains stand still: it has no result.
     Diverged,
     /// It was stopped by this signal, and has saved its work.
     Signal(u8),
@@ -134,7 +134,7 @@ impl Printer {
         }
         text.push('\n');
         let known = error.downcast_ref::<Error>().map(Error::cause);
-        let diverged = matches!(known, Some(Error::Diverged { .. }));
+        let diverged = matches!(known, Some(Error::Diverged { .. } | Error::Stuck { .. }));
         if known.is_some() && !diverged {
             text += "\nFor more information, try '--help'.\n";
         }

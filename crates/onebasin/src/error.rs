@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// What can be wrong with what a caller hands in.
 ///
 /// Numerical events (a NaN, a divergent trajectory) are not errors but values of the result, except where nothing is left to
-/// be a result: [`Error::Diverged`].
+/// be a result: [`Error::Diverged`] and [`Error::Stuck`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -29,6 +29,20 @@ pub enum Error {
         fault: String,
         /// The last finite value, in words, or nothing.
         last: String,
+    },
+    /// Markov chains that stand still, so that their samples say nothing.
+    #[error(
+        "the chains stand still at step {step} of {total}: none has accepted any of {proposals} proposals since burn-in; the \
+         leapfrog steps are probably too long: lower `infer.step`, or leave it out and raise `infer.burn_in` so that it is \
+         adapted, or `start` the chains at a posterior"
+    )]
+    Stuck {
+        /// The step, counted from one.
+        step: u64,
+        /// Steps in all.
+        total: u64,
+        /// Proposals of each chain since burn-in.
+        proposals: u64,
     },
     /// A setting whose value is not one of those that are allowed.
     ///
@@ -150,7 +164,7 @@ pub enum Error {
         missing: String,
     },
     /// A table of an experiment that needs more posteriors than are trained.
-    #[error("[{table}] compares posteriors: it needs [train] and at least {needed} seeds")]
+    #[error("[{table}] compares posteriors: it needs [train] and at least {needed} seeds, or `posteriors`")]
     MissingPosteriors {
         /// The table.
         table: String,

@@ -1,9 +1,12 @@
 //! `onebasin barrier`, `onebasin plane` and `onebasin compact`: what is measured of posteriors that are trained.
 
+use super::run::{execute, typed};
 use super::run_stage;
-use crate::options::{MachineArgs, ResultArgs};
+use crate::options::{MachineArgs, ResultArgs, as_flag};
 use crate::printer::{ExitStatus, Printer};
-use onebasin::experiment::{Barrier, BarrierSettings, Compact, CompactSettings, PairInputs, Plane, PlaneSettings};
+use onebasin::experiment::{
+    Barrier, BarrierSettings, Compact, CompactSettings, Experiment, Known, PairInputs, Plane, PlaneSettings,
+};
 use onebasin_report::stages::{barrier, compact, plane};
 use std::path::PathBuf;
 
@@ -26,7 +29,8 @@ struct PairArgs {
 
 impl PairArgs {
     fn inputs(&self) -> PairInputs {
-        let alignments = self.alignment.iter().map(|file| (file.display().to_string(), file.clone())).collect();
+        let known = |file: &PathBuf| (file.display().to_string(), Known::File(file.clone()));
+        let alignments = self.alignment.iter().map(known).collect();
         PairInputs { posteriors: [self.from.clone(), self.to.clone()], alignments }
     }
 }
@@ -35,6 +39,9 @@ impl PairArgs {
 pub(crate) struct BarrierArgs {
     #[command(flatten)]
     pair: PairArgs,
+    /// More posteriors: the barriers of all pairs are measured, and -o names the folder of an experiment
+    #[arg(value_name = "C", requires = "output", conflicts_with_all = ["alignment", "no_criteria", "force"])]
+    more: Vec<PathBuf>,
     /// Measure the posteriors only as they are, or with --alignment, and solve no alignment
     #[arg(long, conflicts_with = "criteria")]
     no_criteria: bool,
@@ -76,9 +83,14 @@ pub(crate) struct CompactArgs {
 }
 
 pub(crate) fn barrier(args: BarrierArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let BarrierArgs { pair, no_criteria, mut settings, machine, result } = args;
+    let BarrierArgs { pair, more, no_criteria, mut settings, machine, result } = args;
     if no_criteria {
         settings.criteria.clear();
+    }
+    if let Some(folder) = pair.output.as_ref().filter(|_| !more.is_empty()) {
+        let posteriors = [vec![pair.from, pair.to], more].concat();
+        let experiment = Experiment::of_posteriors(&posteriors, &settings, typed()).map_err(as_flag)?;
+        return execute(&experiment, folder, &machine, result.json, printer);
     }
     let stage = Barrier { settings, inputs: pair.inputs() };
     run_stage(&stage, pair.output.as_deref(), &machine, &result, printer, |found| barrier::table(found).text())

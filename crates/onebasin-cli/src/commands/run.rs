@@ -10,7 +10,7 @@ use anyhow::bail;
 use onebasin::data::catalogue;
 use onebasin::data::catalogue::Source;
 use onebasin::error::Error;
-use onebasin::experiment::{Context, EXPERIMENT, Experiment};
+use onebasin::experiment::{Context, EXPERIMENT, Experiment, Failure};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -40,7 +40,6 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> anyhow::Result<ExitStatu
         None => ("experiments/digits.toml".to_owned(), Experiment::DIGITS.to_owned()),
     };
     let experiment = Experiment::read(&file, &text, &args.overrides)?;
-    let pool = args.machine.pool()?;
     let folder = args.output.clone().unwrap_or_else(|| PathBuf::from("runs").join(&experiment.name));
     let written = folder.join(EXPERIMENT);
     if let Some(own) = &args.experiment
@@ -51,30 +50,46 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> anyhow::Result<ExitStatu
             own.display()
         );
     }
-    let data_folder = args.machine.data.folder();
-    let data = data(&experiment, &data_folder, printer)?;
+    execute(&experiment, &folder, &args.machine, args.json, printer)
+}
+
+/// Runs an experiment in a folder, and writes and prints its report.
+pub(super) fn execute(
+    experiment: &Experiment,
+    folder: &Path,
+    machine: &MachineArgs,
+    as_json: bool,
+    printer: &Printer,
+) -> anyhow::Result<ExitStatus> {
+    let (pool, data_folder) = (machine.pool()?, machine.data.folder());
+    let data = data(experiment, &data_folder, printer)?;
     // Not before: a download that is interrupted can be resumed anyway.
     let (signals, started) = (Signals::listen()?, Instant::now());
-    let machine = machine(pool.threads());
+    let machine = describe(pool.threads());
     let found = {
         let host = Terminal::new(printer, &signals);
-        experiment.run(&folder, machine, data, &Context { pool, data: &data_folder, host: &host })
+        experiment.run(folder, machine, data, &Context { pool, data: &data_folder, host: &host })
     };
-    match found {
+    let measures = match found {
         Err(Error::Stopped) => {
             printer.say(&format!("{}: stopped; the same command continues", folder.display()));
             return Ok(ExitStatus::Signal(signals.received()));
         }
-        found => _ = found.map_err(with_remedy)?,
-    }
+        found => found.map_err(with_remedy)?,
+    };
     printer.say(&format!("{}: measured after {}", folder.display(), indicatif::HumanDuration(started.elapsed())));
-    report::write(std::slice::from_ref(&folder), &folder.join("report"), args.json, printer)
+    let status = report::write(&[folder.to_owned()], &folder.join("report"), as_json, printer)?;
+    let failures: Vec<&Failure> = measures.cells.iter().flat_map(|cell| &cell.failures).collect();
+    for Failure { task, reason } in &failures {
+        printer.say(&format!("failed: {task}: {reason}"));
+    }
+    Ok(if failures.is_empty() { status } else { ExitStatus::Diverged })
 }
 
 /// Makes sure that all data are there, downloads those that are not, and returns the checksums of their files.
 fn data(experiment: &Experiment, folder: &Path, printer: &Printer) -> anyhow::Result<BTreeMap<String, String>> {
     let mut sums = BTreeMap::new();
-    for name in experiment.datasets() {
+    for name in experiment.datasets()? {
         let Source::Files(files) = &catalogue::find(&name)?.source else { continue };
         let inside = folder.join(files.folder);
         let states = files.files.iter().map(|file| download::check(&inside, file));
@@ -91,8 +106,16 @@ fn data(experiment: &Experiment, folder: &Path, printer: &Printer) -> anyhow::Re
     Ok(sums)
 }
 
+/// What was typed, so that it can be typed again.
+pub(super) fn typed() -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=,".contains(c);
+    let word = |word: String| if word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) };
+    let words = std::env::args_os().skip(1).map(|argument| word(argument.to_string_lossy().into_owned()));
+    format!("onebasin {}", words.collect::<Vec<_>>().join(" "))
+}
+
 /// What the times depend on.
-fn machine(threads: usize) -> String {
+fn describe(threads: usize) -> String {
     let model = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?;
         Some(line.split_once(':')?.1.trim().to_owned())

@@ -1,8 +1,10 @@
 //! Runs whole experiments with the real binary, small ones, and looks at all they leave.
 
+mod failures;
 mod harness;
 mod interruptions;
 mod mistakes;
+mod pairs;
 mod reports;
 mod shipped;
 mod stages;

@@ -36,7 +36,7 @@ fn mistakes_are_named_and_leave_no_trace() {
         ("compact.draws=0", &["`compact.draws` is 0"]),
         ("train.seed=3", &["`train.seed`", "`seeds` lists"]),
         ("seeds=[1]", &["[align]", "at least 2 seeds"]),
-        ("seeds=[1,2,3]", &["`seeds` is 3", "an even number"]),
+        ("seeds=[1,2,3]", &["`seeds` is a list of 3", "an even number", "pairs = \"all\""]),
         ("align.steps=0", &["`align.steps` is 0"]),
         ("align.exclude_prior=0.1 --set barrier.criteria=[\"activation\"]", &["`align.exclude_prior`"]),
         ("sweep=3", &["table of lists"]),

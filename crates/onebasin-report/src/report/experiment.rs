@@ -30,14 +30,15 @@ impl Experiment {
 
     /// The command that makes these results.
     pub(super) fn command(&self) -> String {
-        let Measures { file, overrides, .. } = &self.measures;
+        let Measures { file, command, overrides, .. } = &self.measures;
         let total: f64 = self.tasks().map(|(_, seconds)| seconds).sum();
         let time =
             if total > 0.0 { format!("  # {} of work, summed over all tasks", duration(total)) } else { String::new() };
         let set: String = overrides.iter().map(|setting| format!(" --set {}", quoted(setting))).collect();
         let plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
         let file = if file.chars().all(plain) { file.clone() } else { quoted(file) };
-        format!("onebasin run {file}{set}{time}")
+        let command = command.clone().unwrap_or_else(|| format!("onebasin run {file}{set}"));
+        format!("{command}{time}")
     }
 
     /// The seconds of each task.

@@ -48,6 +48,6 @@ pub fn sha256(bytes: &[u8]) -> String {
 /// The first digits of the SHA-256 of a value as JSON, enough to tell cells and posteriors apart.
 pub(super) fn short(value: &impl Serialize) -> String {
     let mut digits = sha256(serde_json::to_string(value).expect("settings are plain data").as_bytes());
-    digits.truncate(12);
+    digits.truncate(8);
     digits
 }

@@ -6,7 +6,7 @@ use super::literature::Literature;
 use super::read::{Cell, Experiment, POSTERIORS};
 use super::stage::{Stage, Task};
 use super::stages::barrier::{Barrier, BarrierResult};
-use super::stages::over_pairs::{OverPairs, over_pairs};
+use super::stages::over_pairs::{OverPairs, PAIRS_HEADER, over_pairs, pair_lines};
 use super::stages::train::TrainResult;
 use crate::arch::Arch;
 use crate::error::{Error, Result};
@@ -14,8 +14,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The file of all measures.
 pub const MEASURES: &str = "measures.json";
@@ -32,6 +33,9 @@ pub struct Measures {
     pub file: String,
     /// Name of that file, without its ending.
     pub name: String,
+    /// The command that makes these measures, if that is not `onebasin run` with the file and the overrides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// Settings that were overridden.
     pub overrides: Vec<String>,
     /// Title of the report.
@@ -63,6 +67,18 @@ pub struct Measured {
     /// Barriers over pairs of posteriors, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub barriers_over_pairs: Vec<OverPairs>,
+    /// Tasks without a result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+}
+
+/// A task without a result: it diverged, or needs one that did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What a person calls the task.
+    pub task: String,
+    /// What happened.
+    pub reason: String,
 }
 
 /// A posterior that was trained.
@@ -88,18 +104,20 @@ pub struct Times {
 }
 
 impl Measures {
-    /// Reads the results of all tasks, which are done.
+    /// Reads the results of all tasks, which are done but for those that failed, by their folders.
     pub(super) fn collect(
         experiment: &Experiment,
         folder: &Path,
         data: BTreeMap<String, String>,
+        failures: &BTreeMap<PathBuf, Failure>,
         times: &mut Times,
     ) -> Result<Self> {
-        let cells = experiment.cells.iter().map(|cell| Measured::collect(cell, folder, times));
+        let cells = experiment.cells.iter().map(|cell| Measured::collect(cell, folder, failures, times));
         Ok(Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             file: experiment.file.clone(),
             name: experiment.name.clone(),
+            command: experiment.command.clone(),
             overrides: experiment.overrides.clone(),
             title: experiment.title.clone(),
             about: experiment.about.clone(),
@@ -125,10 +143,16 @@ impl Measures {
 }
 
 impl Measured {
-    fn collect(cell: &Cell, folder: &Path, times: &mut Times) -> Result<Self> {
-        let (mut posteriors, mut stages, mut barriers) = (Vec::new(), BTreeMap::new(), Vec::new());
-        for task in cell.tasks(folder)? {
-            let trained = cell.posteriors.get(posteriors.len()).filter(|_| task.name.starts_with(POSTERIORS));
+    fn collect(cell: &Cell, folder: &Path, failures: &BTreeMap<PathBuf, Failure>, times: &mut Times) -> Result<Self> {
+        let (mut posteriors, mut stages, mut barriers, mut failed) =
+            (Vec::new(), BTreeMap::new(), Vec::new(), Vec::new());
+        // The trainings come first, in the order of the posteriors.
+        for (index, task) in cell.tasks(folder)?.into_iter().enumerate() {
+            if let Some(failure) = failures.get(&task.folder) {
+                failed.push(failure.clone());
+                continue;
+            }
+            let trained = cell.posteriors.get(index);
             let place = if trained.is_some() { task.name.clone() } else { format!("cells/{}/{}", cell.id, task.name) };
             if let Some(record) = task.record() {
                 times.seconds.insert(place.clone(), record.seconds);
@@ -154,8 +178,42 @@ impl Measured {
             .iter()
             .map(|(key, value)| (key.clone(), serde_json::to_value(value).expect("a setting is plain data")));
         let barriers_over_pairs = if barriers.len() > 1 { over_pairs(&barriers) } else { Vec::new() };
-        Ok(Self { id: cell.id.clone(), settings: settings.collect(), posteriors, stages, barriers_over_pairs })
+        Ok(Self {
+            id: cell.id.clone(),
+            settings: settings.collect(),
+            posteriors,
+            stages,
+            barriers_over_pairs,
+            failures: failed,
+        })
     }
+
+    /// The barriers of all pairs, by the names of the pairs, such as `0-1`.
+    pub fn pairs(&self) -> Result<Vec<(String, BarrierResult)>> {
+        let pair_of = |task: &str| Some(task.strip_prefix(Barrier::NAME)?.strip_prefix('/')?.to_owned());
+        let pairs = self.stages.iter().filter_map(|(task, result)| Some((pair_of(task)?, task, result)));
+        let read = |(pair, task, result): (String, &String, &Value)| {
+            let result = BarrierResult::deserialize(result);
+            Ok((pair, result.map_err(|error| Error::damaged(Path::new(task), &error))?))
+        };
+        pairs.map(read).collect()
+    }
+}
+
+/// The barriers and distances of all pairs of all cells as comma-separated values; nothing if there is no cell of several pairs.
+pub(super) fn pairs_table(measures: &Measures) -> Result<Option<String>> {
+    let several = measures.cells.iter().any(|cell| !cell.barriers_over_pairs.is_empty());
+    let mut text = format!("settings,{PAIRS_HEADER}\n");
+    for cell in &measures.cells {
+        let settings: Vec<String> = cell.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        let settings = settings.join(", ").replace('"', "\"\"");
+        for (pair, result) in cell.pairs()? {
+            for line in pair_lines(&pair, &result) {
+                writeln!(text, "\"{settings}\",{line}").expect("a string can be written to");
+            }
+        }
+    }
+    Ok(several.then_some(text))
 }
 
 /// The result of a task in its own type.

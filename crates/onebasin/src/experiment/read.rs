@@ -1,17 +1,21 @@
 //! Reads an experiment: networks to train, what to measure of them, and which settings to sweep.
 
-use super::inputs::{POSTERIOR, once};
+use super::inputs::{POSTERIOR, Source, once};
 use super::literature::Literature;
-use super::stage::{Plan, Task, Trained};
+use super::pairing::Pairs;
+use super::plan::{Member, Plan, Section as _};
+use super::stage::{Stage as _, Task};
 use super::stages::Sections;
+use super::stages::barrier::{Barrier, BarrierSettings};
 use super::stages::train::Train;
 use super::train_config::TrainConfig;
-use super::{config, hash};
+use super::{config, inputs, names};
 use crate::error::{Error, Result};
 use crate::keys::hint;
+use crate::store::Provenance;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Folder of all posteriors of an experiment.
@@ -21,7 +25,10 @@ pub(super) const POSTERIORS: &str = "posteriors";
 const MAX_CELLS: usize = 10_000;
 
 /// Names of the keys of a [`Head`].
-const HEAD: [&str; 5] = ["title", "about", "literature", "seeds", "train"];
+const HEAD: [&str; 7] = ["title", "about", "literature", "seeds", "posteriors", "pairs", "train"];
+
+/// Folder of the only cell of an experiment without a sweep.
+const SINGLE: &str = "single";
 
 /// What an experiment says besides the tables of its stages and its sweep.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,15 +41,16 @@ struct Head {
     /// Numbers of other work.
     #[serde(default)]
     literature: Vec<Literature>,
-    /// Seeds of the posteriors that are trained; the first two are compared, the next two and so on.
-    #[serde(default = "default_seeds")]
-    seeds: Vec<u64>,
+    /// Seeds of the posteriors that are trained [default: 0 and 1].
+    seeds: Option<Vec<u64>>,
+    /// Posteriors that are there already, instead of `train` and `seeds`: files, or folders of trainings.
+    #[serde(default)]
+    posteriors: Vec<PathBuf>,
+    /// Which posteriors are compared: "consecutive" (the first two, the next two and so on), "all", or a list of pairs.
+    #[serde(default)]
+    pairs: Pairs,
     /// How posteriors are trained: a configuration of `onebasin train` without its seed.
     train: Option<TrainConfig>,
-}
-
-fn default_seeds() -> Vec<u64> {
-    vec![0, 1]
 }
 
 /// An experiment whose settings are checked.
@@ -52,6 +60,8 @@ pub struct Experiment {
     pub file: String,
     /// Name of the file, without its ending.
     pub name: String,
+    /// The command that runs it, if that is not `onebasin run` with the file and the overrides.
+    pub command: Option<String>,
     /// Settings that were overridden, as `a.b=c`.
     pub overrides: Vec<String>,
     /// Title of the report.
@@ -69,21 +79,27 @@ pub struct Experiment {
 /// One combination of the settings that are swept; without a sweep, the whole experiment.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Hash of the settings that are swept, so it stays when the sweep grows.
+    /// Name of its folder: the settings that are swept and their hash, so it stays when the sweep grows.
     pub id: String,
     /// Settings that are swept, by their whole names, and their values here.
     pub settings: BTreeMap<String, Value>,
     /// Posteriors that are trained.
     pub posteriors: Vec<Posterior>,
+    /// Posteriors that were there before.
+    given: Vec<Source>,
+    /// Which posteriors are compared.
+    pairs: Pairs,
     /// The tables of the stages.
     pub sections: Sections,
 }
 
-/// A posterior of an experiment.
+/// A posterior that an experiment trains.
 #[derive(Clone, Debug)]
 pub struct Posterior {
-    /// Hash of its configuration: equal posteriors of several cells are trained once.
+    /// Name of its folder, which ends with a hash of its configuration: equal posteriors of several cells are trained once.
     pub id: String,
+    /// What a person calls it: its seed, and those settings of its training that are swept.
+    pub title: String,
     /// How it is trained.
     pub config: TrainConfig,
 }
@@ -96,7 +112,11 @@ impl Experiment {
     ///
     /// `file` is how errors call the text.
     pub fn read(file: &str, text: &str, overrides: &[String]) -> Result<Self> {
-        let table = config::read_table(file, text, overrides)?;
+        Self::from_table(file, config::read_table(file, text, overrides)?, overrides)
+    }
+
+    /// The experiment of a table, to which the overrides have been applied.
+    pub fn from_table(file: &str, table: Table, overrides: &[String]) -> Result<Self> {
         let mut whole = table.clone();
         let fault = |reason: String| Error::Config { name: file.to_owned(), reason };
         let sweep = combinations(whole.remove("sweep").as_ref()).map_err(fault)?;
@@ -117,6 +137,7 @@ impl Experiment {
         Ok(Self {
             file: file.to_owned(),
             name: Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            command: None,
             overrides: overrides.to_vec(),
             title,
             about,
@@ -126,30 +147,60 @@ impl Experiment {
         })
     }
 
+    /// The barriers between all pairs of posteriors that are there already; `command` runs it.
+    pub fn of_posteriors(posteriors: &[PathBuf], settings: &BarrierSettings, command: String) -> Result<Self> {
+        settings.check()?;
+        let names = posteriors.iter().map(|path| Value::String(path.to_string_lossy().into_owned()));
+        let barrier = Table::try_from(settings).expect("settings are plain data");
+        let table = Table::from_iter([
+            ("title".to_owned(), Value::String(format!("Barriers between {} posteriors", posteriors.len()))),
+            ("posteriors".to_owned(), Value::Array(names.collect())),
+            ("pairs".to_owned(), Value::String("all".to_owned())),
+            (Barrier::NAME.to_owned(), Value::Table(barrier)),
+        ]);
+        Ok(Self { command: Some(command), ..Self::from_table(Barrier::NAME, table, &[])? })
+    }
+
     /// Names of all data sets that are read, each once.
-    pub fn datasets(&self) -> Vec<String> {
+    pub fn datasets(&self) -> Result<Vec<String>> {
         let mut all = Vec::new();
         for cell in &self.cells {
             all.extend(cell.posteriors.iter().map(|posterior| posterior.config.data.name.clone()));
+            for source in &cell.given {
+                all.push(inputs::config(&Provenance::read(&source.file)?)?.data.name);
+            }
             all.extend(cell.sections.all().into_iter().flat_map(|(_, section)| section.datasets()));
         }
         all.sort();
         all.dedup();
-        all
+        Ok(all)
     }
 }
 
 impl Cell {
+    /// What a person calls it: the settings that are swept; nothing without a sweep.
+    pub fn title(&self) -> String {
+        names::words(&self.settings)
+    }
+
     /// The trainings of the cell, then the tasks that its tables ask for.
     pub(super) fn tasks(&self, folder: &Path) -> Result<Vec<Task>> {
         let sections: Vec<_> = self.sections.all().into_iter().map(|(_, section)| section).collect();
         let own = folder.join("cells").join(&self.id);
-        let mut plan = Plan { folder: own, posteriors: Vec::new(), sections: sections.clone(), tasks: Vec::new() };
-        for Posterior { id, config } in &self.posteriors {
+        let given =
+            |Source { name, file }: &Source| Member { label: name.clone(), name: name.clone(), file: file.clone() };
+        let mut plan = Plan {
+            folder: own,
+            posteriors: self.given.iter().map(given).collect(),
+            pairs: &self.pairs,
+            sections: sections.clone(),
+            tasks: Vec::new(),
+        };
+        for Posterior { id, config, .. } in &self.posteriors {
             let name = format!("{POSTERIORS}/{id}");
             let folder = folder.join(&name);
-            let (seed, file) = (config.seed, folder.join(POSTERIOR));
-            plan.posteriors.push(Trained { seed, id: id.clone(), file });
+            let file = folder.join(POSTERIOR);
+            plan.posteriors.push(Member { label: config.seed.to_string(), name: id.clone(), file });
             plan.tasks.push(Task::new(name, folder, Train::new(config.clone())));
         }
         for section in sections {
@@ -175,21 +226,32 @@ impl Cell {
         }
         let head: Head = config::from_table(file, table)?;
         let sections: Sections = config::from_table(file, stages)?;
-        once("seeds", &head.seeds).map_err(at)?;
+        let seeds = head.seeds.clone().unwrap_or_else(|| vec![0, 1]);
+        once("seeds", &seeds).map_err(at)?;
         head.literature.iter().try_for_each(Literature::check).map_err(at)?;
+        if !head.posteriors.is_empty() {
+            let both = [("train", head.train.is_some()), ("seeds", head.seeds.is_some())];
+            if let Some((key, _)) = both.into_iter().find(|(_, given)| *given) {
+                return Err(at(Error::setting(key, "given", "left out where `posteriors` are given")));
+            }
+        }
+        let given = inputs::find(&head.posteriors, None).map_err(at)?;
         let mut posteriors = Vec::new();
         if let Some(train) = &head.train {
             train.check().map_err(|error| at(error.within("train")))?;
-            for seed in &head.seeds {
-                let config = TrainConfig { seed: *seed, ..train.clone() };
-                posteriors.push(Posterior { id: hash::short(&config), config });
+            let swept = names::words(names::of_training(&settings));
+            for seed in seeds {
+                let config = TrainConfig { seed, ..train.clone() };
+                let title = if swept.is_empty() { format!("seed {seed}") } else { format!("{swept}, seed {seed}") };
+                posteriors.push(Posterior { id: names::folder(&title, &config), title, config });
             }
         }
         for (name, section) in sections.all() {
             section.check().map_err(|error| at(error.within(name)))?;
         }
-        let id = hash::short(&settings);
-        let cell = Self { id, settings, posteriors, sections };
+        let id =
+            if settings.is_empty() { SINGLE.to_owned() } else { names::folder(&names::words(&settings), &settings) };
+        let cell = Self { id, settings, posteriors, given, pairs: head.pairs.clone(), sections };
         // Tables may ask for posteriors that are not trained.
         cell.tasks(Path::new("")).map_err(at)?;
         Ok((cell, head))

@@ -1,10 +1,12 @@
-//! Runs an experiment: each task after those whose results it reads, several at a time, none that is up to date.
+//! Runs an experiment: each task after those whose results it reads, several at a time, none that is up to date. A training
+//! that diverges is an outcome: what needs it is left out, and all else goes on.
 
 use super::context::Context;
-use super::folder::{lock, write_json, write_text};
-use super::measures::{Measures, Times};
-use super::read::Experiment;
-use super::stage::{Hashes, Task};
+use super::folder::{lock, remove, write_json, write_text};
+use super::measures::{Failure, Measures, Times, pairs_table};
+use super::names;
+use super::read::{Experiment, POSTERIORS};
+use super::stage::{Hashes, Task, record_beside};
 use crate::error::{Error, Result};
 use crate::threads;
 use std::collections::BTreeMap;
@@ -18,8 +20,14 @@ use std::{fs, thread};
 /// The file that holds the experiment of a folder.
 pub const EXPERIMENT: &str = "experiment.toml";
 
+/// The file with the barriers and distances of all pairs.
+pub(super) const PAIRS: &str = "pairs.csv";
+
 /// Tasks of all cells, each with the number of the first cell that has it.
 type Tasks = Vec<(usize, Task)>;
+
+/// Tasks that failed or were left out, by their numbers.
+type Failures<'a> = BTreeMap<usize, (&'a Task, Failure)>;
 
 impl Experiment {
     /// Runs all tasks in a folder that is its own, and writes what they measured.
@@ -33,23 +41,47 @@ impl Experiment {
         context: &Context<'_>,
     ) -> Result<Measures> {
         let _lock = self.claim(folder)?;
+        self.rename(folder)?;
         let tasks = self.tasks(folder)?;
-        let hashes = Hashes::default();
+        let (hashes, failures) = (Hashes::default(), Mutex::new(Failures::new()));
+        let failed = || failures.lock().expect("no thread panics while it holds this");
         for level in levels(&tasks) {
             let work = |index: &usize, threads: usize| {
                 let (cell, task) = &tasks[*index];
-                let host = context.host.part(&self.title_of(*cell, task));
+                let title = self.title_of(*cell, task);
+                let cause = failed().values().find(|(other, _)| needs(task, other)).map(|(_, failure)| failure.clone());
+                if let Some(cause) = cause {
+                    let reason = format!("left out, because {} failed", cause.task);
+                    failed().insert(*index, (task, Failure { task: title, reason }));
+                    return Ok(());
+                }
+                let host = context.host.part(&title);
                 let pool =
                     if threads == context.pool.threads() { context.pool.clone() } else { threads::pool(threads)? };
                 // Somebody may have removed what a finished task left.
                 let whole = tasks.iter().flat_map(|(_, other)| task.files_for(other)).all(|file| file.exists());
-                task.run(whole, &hashes, &Context { pool, data: context.data, host: &*host })
+                let ended = task.run(whole, &hashes, &Context { pool, data: context.data, host: &*host });
+                ended.or_else(|error| match error.cause() {
+                    Error::Diverged { .. } | Error::Stuck { .. } => {
+                        host.message(&error.to_string());
+                        let failure = Failure { task: title, reason: error.cause().to_string() };
+                        failed().insert(*index, (task, failure));
+                        Ok(())
+                    }
+                    _ => Err(error),
+                })
             };
             share(&level, context.pool.threads(), work)?;
         }
+        let failures = failures.into_inner().expect("all workers are gone");
+        let failures = failures.into_values().map(|(task, failure)| (task.folder.clone(), failure)).collect();
         let mut times = Times { machine, seconds: BTreeMap::new() };
-        let measures = Measures::collect(self, folder, data, &mut times)?;
+        let measures = Measures::collect(self, folder, data, &failures, &mut times)?;
         write_json(&folder.join(super::TIMES), &times)?;
+        match pairs_table(&measures)? {
+            Some(table) => write_text(&folder.join(PAIRS), &table)?,
+            None => remove(&folder.join(PAIRS))?,
+        }
         write_json(&folder.join(super::MEASURES), &measures)?;
         Ok(measures)
     }
@@ -70,10 +102,29 @@ impl Experiment {
     /// What a task is called where several run at once.
     fn title_of(&self, cell: usize, task: &Task) -> String {
         let cell = &self.cells[cell];
-        if let Some(posterior) = cell.posteriors.iter().find(|posterior| task.name.ends_with(&posterior.id)) {
-            return format!("seed {} ({})", posterior.config.seed, posterior.id);
+        let own = task.name.strip_prefix(POSTERIORS).and_then(|name| name.strip_prefix('/'));
+        if let Some(posterior) = cell.posteriors.iter().find(|posterior| own == Some(posterior.id.as_str())) {
+            return posterior.title.clone();
         }
-        if cell.settings.is_empty() { task.name.clone() } else { format!("{} of {}", task.name, cell.id) }
+        if cell.settings.is_empty() { task.name.clone() } else { format!("{} of {}", task.name, cell.title()) }
+    }
+
+    /// Gives folders of posteriors that were trained under another name, because other settings were swept, their name of now.
+    fn rename(&self, folder: &Path) -> Result<()> {
+        let folder = folder.join(POSTERIORS);
+        let Ok(entries) = fs::read_dir(&folder) else { return Ok(()) };
+        let there: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        for posterior in self.cells.iter().flat_map(|cell| &cell.posteriors) {
+            let hash = names::hash_of(&posterior.id);
+            let earlier =
+                there.iter().find(|name| names::hash_of(name) == hash && !folder.join(&posterior.id).exists());
+            if let Some(earlier) = earlier {
+                let (from, to) = (folder.join(earlier), folder.join(&posterior.id));
+                fs::rename(&from, &to).map_err(|error| Error::file(&from, error))?;
+                let _ = fs::rename(record_beside(&from), record_beside(&to));
+            }
+        }
+        Ok(())
     }
 
     /// Locks the folder for this process, and writes the experiment into it.
@@ -92,13 +143,18 @@ impl Experiment {
     }
 }
 
+/// Whether a task reads what another one leaves.
+fn needs(task: &Task, other: &Task) -> bool {
+    other.files_for(task).next().is_some()
+}
+
 /// The indices of tasks in groups: each task is in a later group than those whose results it reads.
 fn levels(tasks: &[(usize, Task)]) -> Vec<Vec<usize>> {
     let mut level_of: Vec<usize> = Vec::with_capacity(tasks.len());
     let mut levels: Vec<Vec<usize>> = Vec::new();
     for (index, (_, task)) in tasks.iter().enumerate() {
         // A task reads results of tasks before it only.
-        let is_needed = |other: &usize| tasks[*other].1.files_for(task).next().is_some();
+        let is_needed = |other: &usize| needs(task, &tasks[*other].1);
         let needed = (0..index).filter(is_needed).map(|other| level_of[other] + 1);
         let level = needed.max().unwrap_or(0);
         level_of.push(level);

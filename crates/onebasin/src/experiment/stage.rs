@@ -1,4 +1,4 @@
-//! A stage of an experiment: settings and input files in, a result out; and the plan of which stages a cell consists of.
+//! A stage of an experiment: settings and input files in, a result out; and a stage with its place in an experiment.
 
 use super::context::Context;
 use super::folder::{files, json, remove, write_json, write_text};
@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::any::Any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -285,94 +284,13 @@ impl Task {
     }
 
     fn record_file(&self) -> PathBuf {
-        let mut path = self.folder.clone().into_os_string();
-        path.push(".stage.json");
-        path.into()
+        record_beside(&self.folder)
     }
 }
 
-/// A table of an experiment: the settings of one kind of stage.
-pub trait Section: Any + Debug {
-    /// Refuses values that are not allowed; errors name the key inside the table.
-    fn check(&self) -> Result<()>;
-
-    /// Adds the tasks that the table asks for in a cell.
-    fn plan(&self, plan: &mut Plan<'_>) -> Result<()>;
-
-    /// Names of data sets that it reads besides those of the posteriors.
-    fn datasets(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-/// The tasks of a cell, as its tables add them.
-#[derive(Debug)]
-pub struct Plan<'a> {
-    /// Folder of the cell.
-    pub(super) folder: PathBuf,
-    pub(super) posteriors: Vec<Trained>,
-    /// All tables of the cell.
-    pub(super) sections: Vec<&'a dyn Section>,
-    pub(super) tasks: Vec<Task>,
-}
-
-/// A posterior of an experiment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trained {
-    /// Seed of its training.
-    pub seed: u64,
-    /// Its name, which is that of its folder.
-    pub id: String,
-    /// Its file.
-    pub file: PathBuf,
-}
-
-/// Two posteriors that are compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrainedPair {
-    /// Both seeds, such as `0-1`.
-    pub name: String,
-    /// The name of the second posterior.
-    pub moved: String,
-    /// The files of both.
-    pub files: [PathBuf; 2],
-}
-
-impl<'a> Plan<'a> {
-    /// Files of all posteriors of the cell; `table` needs at least one.
-    pub fn posteriors(&self, table: &str) -> Result<Vec<PathBuf>> {
-        if self.posteriors.is_empty() {
-            return Err(Error::MissingPosteriors { table: table.to_owned(), needed: 1 });
-        }
-        Ok(self.posteriors.iter().map(|posterior| posterior.file.clone()).collect())
-    }
-
-    /// The posteriors that are compared: the first two, the next two and so on; `table` needs at least one pair.
-    pub fn pairs(&self, table: &str) -> Result<Vec<TrainedPair>> {
-        if self.posteriors.len() < 2 {
-            return Err(Error::MissingPosteriors { table: table.to_owned(), needed: 2 });
-        }
-        let even = self.posteriors.len().is_multiple_of(2);
-        Error::unless(even, "seeds", self.posteriors.len(), "an even number of seeds, two for each pair")?;
-        let pairs = self.posteriors.chunks_exact(2).map(|pair| TrainedPair {
-            name: format!("{}-{}", pair[0].seed, pair[1].seed),
-            moved: pair[1].id.clone(),
-            files: [pair[0].file.clone(), pair[1].file.clone()],
-        });
-        Ok(pairs.collect())
-    }
-
-    /// A table of the cell, if it is there.
-    pub fn section<S: Section>(&self) -> Option<&'a S> {
-        self.sections.iter().find_map(|section| (*section as &dyn Any).downcast_ref())
-    }
-
-    /// Adds a stage, unless there is one of this name, and returns its folder, which is named like it.
-    pub fn add(&mut self, name: &str, stage: impl Stage + 'static) -> PathBuf {
-        let folder = self.folder.join(name);
-        if self.tasks.iter().all(|task| task.name != name) {
-            self.tasks.push(Task::new(name.to_owned(), folder.clone(), stage));
-        }
-        folder
-    }
+/// The file that remembers a finished task, beside its folder.
+pub(super) fn record_beside(folder: &Path) -> PathBuf {
+    let mut path = folder.to_owned().into_os_string();
+    path.push(".stage.json");
+    path.into()
 }

@@ -72,6 +72,39 @@ pub struct Convergence {
     pub median_ess: f64,
 }
 
+impl Convergence {
+    /// R-hats above this say that chains have not mixed.
+    pub const MAX_RHAT: f64 = 1.1;
+    /// Effective sample sizes below this say little about the tails of a distribution.
+    pub const MIN_ESS: f64 = 100.0;
+
+    /// What a person should know before trusting the samples of `chains` chains, a sentence each.
+    pub fn warnings(&self, chains: usize) -> Vec<String> {
+        let Self { samples, max_rhat, median_rhat, min_ess, .. } = *self;
+        let mut all = Vec::new();
+        if max_rhat.is_nan() {
+            all.push(format!(
+                "R-hat is not defined: {samples} samples of each chain are too few, or all of them are equal; raise `infer.samples`"
+            ));
+        } else if max_rhat > Self::MAX_RHAT {
+            all.push(format!(
+                "the chains have not mixed: R-hat of the test probabilities is up to {max_rhat:.2}, its median {median_rhat:.2}, and \
+                 should be below {}; raise `infer.burn_in` and `infer.samples`",
+                Self::MAX_RHAT
+            ));
+        }
+        if min_ess < Self::MIN_ESS {
+            let total = samples * chains;
+            all.push(format!(
+                "{total} samples are worth {min_ess:.0} independent ones where it is worst, and should be worth {}; raise \
+                 `infer.samples` or `infer.thin`",
+                Self::MIN_ESS
+            ));
+        }
+        all
+    }
+}
+
 /// Summarises `series: (quantity, chain, sample)`, one item per quantity, with `chains` chains in each.
 ///
 /// An item is a slice (`matrix.chunks_exact(chains * samples)`) or a vector made when it is asked for, so the whole matrix

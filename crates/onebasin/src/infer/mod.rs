@@ -192,6 +192,11 @@ pub trait Inference: Send + std::fmt::Debug {
         None
     }
 
+    /// The number of proposals of each chain since burn-in, if none of them was accepted and there have been enough to tell.
+    fn stuck(&self) -> Option<u64> {
+        None
+    }
+
     /// What happened since this was called last.
     fn info(&mut self) -> Info;
 

@@ -44,6 +44,11 @@ pub struct Provenance {
 }
 
 impl Provenance {
+    /// Reads the provenance of a posterior without its values.
+    pub fn read(path: &Path) -> Result<Self> {
+        Ok(Opened::new(path)?.provenance)
+    }
+
     /// The network, or an error if it is not one of the presets.
     pub fn network(&self) -> Result<Arch> {
         Arch::new(self.arch.clone().ok_or(Error::NoArch)?)

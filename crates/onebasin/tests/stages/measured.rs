@@ -7,7 +7,8 @@ use onebasin::data::Split;
 use onebasin::experiment::stages::align::{Aligned, Outcome, permutations_file};
 use onebasin::experiment::stages::barrier::PathKind;
 use onebasin::experiment::{
-    Align, AlignSettings, Barrier, BarrierSettings, Context, Existing, PairInputs, Plane, PlaneSettings, Silent, Stage,
+    Align, AlignSettings, Barrier, BarrierSettings, Context, Existing, Known, PairInputs, Plane, PlaneSettings, Silent,
+    Stage,
 };
 use onebasin::threads::pool;
 use std::path::Path;
@@ -32,7 +33,7 @@ fn barriers_give_the_golden_results_whoever_aligns() {
     let mut expected = check("barrier", &Barrier { settings: settings.clone(), inputs: alone }, folder.path());
     assert_eq!(Barrier::tables(&expected)[0].1.lines().count(), 1 + expected.curves.len() * 5);
     for file in [permutations_file("seed2"), Align::RESULT.into()] {
-        let alignments = vec![("w2".to_owned(), folder.path().join("align-first").join(&file))];
+        let alignments = vec![("w2".to_owned(), Known::File(folder.path().join("align-first").join(&file)))];
         let inputs = PairInputs { posteriors: posteriors.clone(), alignments };
         let stage = Barrier { settings: settings.clone(), inputs };
         std::fs::remove_dir_all(folder.path().join("barrier")).unwrap();

@@ -5,7 +5,7 @@ use crate::arch::{Arch, Op};
 use crate::data::{Examples, Split};
 use crate::error::{Error, Result};
 use crate::experiment::inputs::{once, some_once};
-use crate::experiment::stages::align::plan_alignment;
+use crate::experiment::stages::align::{PairReference, plan_alignment};
 use crate::experiment::stages::pairs::{Pair, PairInputs, Permuted, Wanted};
 use crate::experiment::{Context, Folder, Plan, Section, Stage, inputs};
 use crate::measure::{Barrier as Rise, BarrierSettings as Sampling, Calibrated, Curve, Curves, Estimate, Point};
@@ -61,6 +61,8 @@ settings! {
         pub criteria: Vec<Criterion> = vec![Criterion::default()] => list "NAMES";
         /// Solver of the alignments; `best` runs all and takes the best
         pub solver: Solver = Solver::default() => value "NAME";
+        /// What the posteriors of several pairs are aligned with: each other pair by pair, or all with one reference
+        pub reference: PairReference = PairReference::default() => value "NAME";
         /// Paths from A to the aligned B; each gives a curve
         pub paths: Vec<PathKind> = vec![PathKind::default()] => list "NAMES";
         /// Measure each curve also with the softmax temperature that is best on training examples, point by point
@@ -107,11 +109,12 @@ impl Section for BarrierSettings {
 
     fn plan(&self, plan: &mut Plan<'_>) -> Result<()> {
         for pair in plan.pairs("barrier")? {
-            let criteria = self.criteria.iter();
-            let alignments = criteria
-                .map(|criterion| Ok((criterion.to_string(), plan_alignment(plan, &pair, *criterion, self.solver)?)))
-                .collect::<Result<_>>()?;
-            let inputs = PairInputs { posteriors: pair.files, alignments };
+            let known = |criterion: &Criterion| {
+                let known = plan_alignment(plan, &pair, *criterion, self.solver, self.reference)?;
+                Ok((criterion.to_string(), known))
+            };
+            let alignments = self.criteria.iter().map(known).collect::<Result<_>>()?;
+            let inputs = PairInputs { posteriors: pair.files(), alignments };
             plan.add(&format!("barrier/{}", pair.name), Barrier { settings: self.clone(), inputs });
         }
         Ok(())
@@ -287,9 +290,9 @@ impl Barrier {
             Ok::<_, Error>((Aligned { name: name.to_owned(), w2, transpositions }, gaussian))
         };
         let mut all = vec![aligned(UNALIGNED, pair.permute(Permutations::identity(&pair.spec))?)?];
-        for (name, file) in &self.inputs.alignments {
+        for (name, known) in &self.inputs.alignments {
             if criteria.iter().all(|criterion| criterion.name() != name) {
-                all.push(aligned(name, pair.read(file)?)?);
+                all.push(aligned(name, pair.read(known)?)?);
             }
         }
         for criterion in criteria {
@@ -304,6 +307,16 @@ impl BarrierResult {
     pub fn barriers(&self) -> impl Iterator<Item = (&Row, [Rise; 2])> {
         let paths = self.curves.iter().filter(|row| row.path.is_some());
         paths.map(|row| (row, [row.measured.loss.barrier, row.measured.error.barrier]))
+    }
+
+    /// The alignment that a curve belongs to; the first, which is none, for the mixture.
+    pub fn alignment_of(&self, row: &Row) -> &Aligned {
+        let own = |aligned: &&Aligned| {
+            let rest = row.curve.strip_prefix(&aligned.name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(", "))
+        };
+        // A name may be the beginning of another one.
+        self.alignments.iter().filter(own).max_by_key(|aligned| aligned.name.len()).unwrap_or(&self.alignments[0])
     }
 }
 

@@ -5,9 +5,10 @@ pub mod over_pairs;
 mod pairs;
 pub mod train;
 
+pub use align::Known;
 pub use pairs::PairInputs;
 
-use super::stage::Section;
+use super::plan::Section;
 use serde::Deserialize;
 
 /// Declares the module of each stage, and the table that asks for it in an experiment.

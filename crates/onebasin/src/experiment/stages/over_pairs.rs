@@ -1,8 +1,8 @@
 //! The barriers of several pairs of posteriors, curve by curve.
 
-use super::barrier::{BarrierResult, Row};
+use super::barrier::{Aligned, BarrierResult, Row};
 use crate::data::Split;
-use crate::measure::{Barriers, Curve, Estimate, Spread};
+use crate::measure::{Barrier as Rise, Barriers, Curve, Estimate, Spread};
 use serde::{Deserialize, Serialize};
 
 /// The barriers of one curve on one part of the data set, over pairs.
@@ -45,4 +45,30 @@ pub fn over_pairs(results: &[BarrierResult]) -> Vec<OverPairs> {
         error: Spread::of(&barriers(&rows, |curve| curve.error)),
     };
     paths.map(over).collect()
+}
+
+/// Names of the columns of [`pair_lines`].
+pub(crate) const PAIRS_HEADER: &str = "a,b,curve,split,loss_barrier,loss_standard_error,error_barrier,error_standard_error,\
+                                       w2,transpositions";
+
+/// The names of both posteriors of a pair.
+pub fn names(pair: &str) -> [&str; 2] {
+    let (from, to) = pair.split_once("--").or_else(|| pair.split_once('-')).unwrap_or((pair, ""));
+    [from, to]
+}
+
+/// A line of comma-separated values for each curve of a pair that is a path.
+pub(crate) fn pair_lines(pair: &str, result: &BarrierResult) -> Vec<String> {
+    let [from, to] = names(pair);
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let line = |(row, barriers): (&Row, [Rise; 2])| {
+        let [loss, error] = barriers.map(|barrier| {
+            let Estimate { value, standard_error } = barrier.estimate();
+            format!("{value},{}", standard_error.map_or_else(String::new, |error| error.to_string()))
+        });
+        let Aligned { w2, transpositions, .. } = result.alignment_of(row);
+        let (curve, split) = (quoted(&row.curve), row.split);
+        format!("{},{},{curve},{split},{loss},{error},{w2},{transpositions}", quoted(from), quoted(to))
+    };
+    result.barriers().map(line).collect()
 }

@@ -1,7 +1,7 @@
 //! Two posteriors between which something is measured: whether they can be compared, on which examples, and how the
 //! second is permuted.
 
-use super::align::{AlignSettings, Matching, read_permutations};
+use super::align::{AlignSettings, Known, Matching, read_permutations};
 use crate::align::{Criterion, Solver};
 use crate::arch::Arch;
 use crate::data::{Examples, Split};
@@ -19,9 +19,8 @@ use std::path::{Path, PathBuf};
 pub struct PairInputs {
     /// Files, or folders of trainings: the posterior that stays, then the one whose units are permuted.
     pub posteriors: [PathBuf; 2],
-    /// Alignments that are known already: the name of each, and its file, either permutations or the result of an
-    /// alignment.
-    pub alignments: Vec<(String, PathBuf)>,
+    /// Alignments that are known already, with their names.
+    pub alignments: Vec<(String, Known)>,
 }
 
 /// The examples that a stage asks for.
@@ -55,7 +54,7 @@ pub(super) type Permuted = (Gaussian, Permutations);
 impl PairInputs {
     /// All files that are read.
     pub(super) fn files(&self) -> Vec<PathBuf> {
-        let alignments = self.alignments.iter().map(|(_, file)| file.clone());
+        let alignments = self.alignments.iter().flat_map(|(_, known)| known.files());
         inputs::files(&self.posteriors).into_iter().chain(alignments).collect()
     }
 
@@ -81,8 +80,8 @@ impl PairInputs {
         seed: u64,
         context: &Context<'_>,
     ) -> Result<Permuted> {
-        if let Some((_, file)) = self.alignments.iter().find(|(name, _)| name == criterion.name()) {
-            return pair.read(file);
+        if let Some((_, known)) = self.alignments.iter().find(|(name, _)| name == criterion.name()) {
+            return pair.read(known);
         }
         let settings =
             AlignSettings { criteria: vec![criterion], solvers: vec![solver], seed, ..AlignSettings::default() };
@@ -93,9 +92,18 @@ impl PairInputs {
 }
 
 impl Pair {
-    /// The second posterior, permuted as a file says.
-    pub(super) fn read(&self, file: &Path) -> Result<Permuted> {
-        self.permute(read_permutations(file, [&self.sources[0], &self.sources[1]], &self.spec)?)
+    /// The second posterior, permuted as files say.
+    pub(super) fn read(&self, known: &Known) -> Result<Permuted> {
+        let read = |file: &Path| read_permutations(file, [&self.sources[0], &self.sources[1]], &self.spec);
+        self.permute(match known {
+            Known::File(file) => read(file)?,
+            Known::Both(files) => {
+                let identity = || Ok(Permutations::identity(&self.spec));
+                let [fixed, moved] = files.each_ref().map(|file| file.as_deref().map_or_else(identity, read));
+                // As the reference sees the second, and back to how the first sees the reference.
+                fixed?.inverse().after(&moved?)
+            }
+        })
     }
 
     pub(super) fn permute(&self, permutations: Permutations) -> Result<Permuted> {

@@ -3,7 +3,7 @@
 use crate::align::{Criterion, Solver};
 use crate::data::Split;
 use crate::error::Result;
-use crate::experiment::stages::align::plan_alignment;
+use crate::experiment::stages::align::{PairReference, plan_alignment};
 use crate::experiment::stages::pairs::{PairInputs, Wanted};
 use crate::experiment::{Context, Folder, Plan, Section, Stage, inputs};
 use crate::measure::{Density, Marginal, Plane as Grid, PlanePoint, PlaneSettings as Sampling, Triangle};
@@ -64,9 +64,9 @@ impl Section for PlaneSettings {
 
     fn plan(&self, plan: &mut Plan<'_>) -> Result<()> {
         for pair in plan.pairs("plane")? {
-            let permutations = plan_alignment(plan, &pair, self.criterion, self.solver)?;
+            let permutations = plan_alignment(plan, &pair, self.criterion, self.solver, PairReference::Pairwise)?;
             let alignments = vec![(self.criterion.to_string(), permutations)];
-            let inputs = PairInputs { posteriors: pair.files, alignments };
+            let inputs = PairInputs { posteriors: pair.files(), alignments };
             plan.add(&format!("plane/{}", pair.name), Plane { settings: self.clone(), inputs });
         }
         Ok(())

@@ -14,6 +14,11 @@ use std::sync::Mutex;
 
 mod chain;
 
+/// Chains that have accepted none of this many proposals since burn-in stand still.
+const PATIENCE: u64 = 100;
+/// A mean acceptance probability below this is that of chains that stand still.
+const STILL: f64 = 1e-6;
+
 /// Settings of Hamiltonian Monte Carlo.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -134,6 +139,13 @@ impl Inference for Hmc {
     }
     fn log_every(&self) -> u64 {
         1
+    }
+
+    fn stuck(&self) -> Option<u64> {
+        let HmcConfig { samples, thin, .. } = self.run.config;
+        let proposals = self.done.saturating_sub(self.run.config.burn_in);
+        let moves = |index: usize| { self.chain(index).accepted_since_burn_in }.take() > STILL;
+        (proposals >= PATIENCE.min(samples * thin) && !(0..self.chains.len()).any(moves)).then_some(proposals)
     }
 
     fn info(&mut self) -> Info {

@@ -18,7 +18,7 @@ use crate::align::{Criterion, Solver, Start, Tau};
 use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::experiment::inputs::{Source, some_once};
-use crate::experiment::stage::TrainedPair;
+use crate::experiment::plan::PlannedPair;
 use crate::experiment::{Context, Folder, Plan, Section, Stage, inputs};
 use crate::net::Net;
 use crate::params::Params;
@@ -55,6 +55,34 @@ named_enum! {
         Universe = "universe",
         /// The Gaussian that fits all samples, sample by sample.
         Relabel = "relabel",
+    }
+}
+
+named_enum! {
+    /// What the posteriors of several pairs are aligned with.
+    #[derive(Default)]
+    pub enum PairReference {
+        /// The second posterior of each pair with the first one of the pair.
+        #[default]
+        Pairwise = "pairwise",
+        /// All posteriors with the first of all.
+        First = "first",
+        /// Each posterior with the mean of all others, in turn.
+        Mean = "mean",
+        /// All posteriors with a common order of units.
+        Universe = "universe",
+    }
+}
+
+impl PairReference {
+    /// What all posteriors are aligned with, unless it is pair by pair.
+    fn target(self) -> Option<Target> {
+        match self {
+            Self::Pairwise => None,
+            Self::First => Some(Target::First),
+            Self::Mean => Some(Target::Mean),
+            Self::Universe => Some(Target::Universe),
+        }
     }
 }
 
@@ -158,7 +186,7 @@ impl Section for AlignSettings {
     fn plan(&self, plan: &mut Plan<'_>) -> Result<()> {
         for pair in plan.pairs("align")? {
             for single in self.combinations() {
-                plan_alignment(plan, &pair, single.criteria[0], single.solvers[0])?;
+                plan_alignment(plan, &pair, single.criteria[0], single.solvers[0], PairReference::Pairwise)?;
             }
         }
         Ok(())
@@ -223,20 +251,50 @@ pub fn permutations_file(name: &str) -> PathBuf {
     Path::new(PERMUTATIONS).join(format!("{name}.json"))
 }
 
-/// Adds the alignment of a pair by a criterion and a solver to a plan, unless it is there; returns the file of its
-/// permutations. All other settings are those of the table `[align]`.
+/// Where the permutations of an alignment that is known are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Of the second posterior with the first: a file of permutations, or the result of an alignment.
+    File(PathBuf),
+    /// Of both posteriors with a common reference: files of permutations; none for the reference itself.
+    Both([Option<PathBuf>; 2]),
+}
+
+impl Known {
+    /// All files that are read.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Self::File(file) => vec![file.clone()],
+            Self::Both(files) => files.iter().flatten().cloned().collect(),
+        }
+    }
+}
+
+/// Adds the alignment of a pair by a criterion and a solver to a plan, or that of all posteriors with a reference, unless it is
+/// there; returns where the permutations of the pair are. All other settings are those of the table `[align]`.
 pub(crate) fn plan_alignment(
     plan: &mut Plan<'_>,
-    pair: &TrainedPair,
+    pair: &PlannedPair,
     criterion: Criterion,
     solver: Solver,
-) -> Result<PathBuf> {
+    reference: PairReference,
+) -> Result<Known> {
     let table = plan.section::<AlignSettings>().cloned().unwrap_or_default();
     let settings = AlignSettings { criteria: vec![criterion], solvers: vec![solver], ..table };
+    let Some(to) = reference.target() else {
+        settings.check().map_err(|error| error.within("align"))?;
+        let name = format!("{}/{criterion}-{solver}/{}", Align::NAME, pair.name);
+        let folder = plan.add(&name, Align { settings, posteriors: pair.files().to_vec() });
+        return Ok(Known::File(folder.join(permutations_file(&pair.members[1].name))));
+    };
+    let settings = AlignSettings { to, ..settings };
     settings.check().map_err(|error| error.within("align"))?;
-    let name = format!("{}/{criterion}-{solver}/{}", Align::NAME, pair.name);
-    let folder = plan.add(&name, Align { settings, posteriors: pair.files.to_vec() });
-    Ok(folder.join(permutations_file(&pair.moved)))
+    let (all, first) = (plan.posteriors(Align::NAME)?, plan.members()[0].name.clone());
+    let folder =
+        plan.add(&format!("{}/{criterion}-{solver}/{reference}", Align::NAME), Align { settings, posteriors: all });
+    // The first posterior stays as it is.
+    let file = |name: &str| (name != first).then(|| folder.join(permutations_file(name)));
+    Ok(Known::Both([&pair.members[0], &pair.members[1]].map(|member| file(&member.name))))
 }
 
 /// Reads permutations, or the result of an alignment that names the file of those between two posteriors.

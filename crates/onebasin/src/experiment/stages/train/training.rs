@@ -19,6 +19,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
+/// Fewer accepted proposals than this say that chains hardly move.
+const MIN_ACCEPTANCE: f64 = 0.4;
 /// Number of test examples whose predictions tell whether chains agree.
 const DIAGNOSTIC_EXAMPLES: usize = 100;
 
@@ -127,6 +129,9 @@ impl<'a> Training<'a> {
                 return Err(self.diverged(step, "the nll of a batch", last));
             }
             let done = self.prepared.inference.done();
+            if let Some(proposals) = self.prepared.inference.stuck() {
+                return Err(Error::Stuck { step: done, total, proposals }.at(self.files.folder.display()));
+            }
             for (chain, sample) in self.prepared.inference.fresh() {
                 self.samples.as_mut().expect("chains have files").push(chain, &sample)?;
             }
@@ -260,19 +265,42 @@ impl<'a> Training<'a> {
             (None, Some(samples)) => samples.gather(&file, provenance)?,
             (None, None) => {}
         }
+        let warnings = self.warnings(chains.as_ref());
+        // Those of the method were said at the start.
+        for warning in warnings.iter().skip(self.prepared.inference.warnings().len()) {
+            self.context.host.message(&format!("warning: {warning}"));
+        }
         let result = TrainResult {
             steps: self.prepared.inference.done(),
             epochs: self.prepared.inference.epoch(),
             training: std::mem::take(&mut self.last),
             test,
             chains,
-            warnings: self.prepared.inference.warnings(),
+            warnings,
         };
         write_json(&self.files.join(RESULT), &result)?;
         // Windows removes no file that is open.
         drop(samples);
         self.files.tidy_up(&self.prepared.config)?;
         Ok(result)
+    }
+
+    /// What a person should know before trusting the result, a sentence each.
+    fn warnings(&self, chains: Option<&Convergence>) -> Vec<String> {
+        let mut all = self.prepared.inference.warnings();
+        let Some(convergence) = chains else { return all };
+        all.extend(convergence.warnings(self.prepared.inference.chains()));
+        let number = |name: &str| self.last.get(name).copied().flatten();
+        if let Some(count) = number("divergences").filter(|count| *count > 0.0) {
+            all.push(format!("{count} trajectories diverged; lower `infer.step` or raise `infer.acceptance`"));
+        }
+        if let Some(mean) = number("acceptance_since_burn_in").filter(|mean| *mean < MIN_ACCEPTANCE) {
+            all.push(format!(
+                "only {:.0} % of the proposals are accepted; lower `infer.step`, or raise `infer.burn_in` so that it is adapted longer",
+                100.0 * mean
+            ));
+        }
+        all
     }
 
     /// Whether the chains agree on the predictions of the first test examples.

@@ -113,7 +113,8 @@ pub(crate) enum Command {
     ///
     /// Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole configuration into one
     /// folder. The same command continues a training that was stopped or killed, with the same result. With --extend, one of
-    /// fewer epochs is continued: with a constant learning rate to the posterior of a training that was as long from the start.
+    /// fewer epochs, members, chains or samples is continued, to the posterior of a training that was as long from the start,
+    /// unless the learning rate changes along a schedule.
     ///
     /// Exit codes: 0 finished, 2 wrong input, 3 diverged, or chains that stand still, 130 stopped by SIGINT, 143 stopped
     /// by SIGTERM (state saved).

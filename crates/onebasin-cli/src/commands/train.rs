@@ -26,7 +26,7 @@ pub(crate) struct TrainArgs {
     /// Seconds between two checkpoints
     #[arg(long, value_name = "SECONDS", default_value_t = Train::SAVE_EVERY)]
     save_every: f64,
-    /// Continue a finished training to the larger number of epochs of the configuration
+    /// Continue a finished training to the larger number of epochs, members, chains or samples of the configuration
     #[arg(long, conflicts_with = "force")]
     extend: bool,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! The folder of a run: finished, taken, of another run, not a folder, not writable, and on a full disk.
 
 use crate::harness::{ENSEMBLE, HMC, Place, VI, has_content, wait_until};
+use onebasin::store::Checkpoint;
 use std::fs;
 
 #[test]
@@ -23,11 +24,11 @@ fn what_a_killed_run_did_not_remove_is_removed_by_the_next() {
     let place = Place::new(HMC);
     place.finish("run", &[]);
     let before = place.contents("run");
-    for name in ["checkpoint.safetensors", "chain0.samples", "chain1.samples"] {
+    for name in ["chain0.samples", "chain1.samples"] {
         fs::write(place.path("run").join(name), "remains").unwrap();
     }
     place.finish("run", &[]);
-    assert_eq!(place.contents("run"), before);
+    assert!(place.contents("run") == before);
 }
 
 #[test]
@@ -127,10 +128,50 @@ fn what_cannot_be_extended_is_refused_and_changes_nothing() {
     let ended = place.train("run", &["--set", "infer.optimise.epochs=50", "--extend"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("so it cannot be extended"), "{}", ended.stderr);
-    let chains = Place::new(HMC);
-    chains.finish("run", &[]);
-    let ended = chains.train("run", &["--set", "infer.samples=20", "--extend"]);
-    assert!(ended.code == Some(2) && ended.stderr.contains("a method that has no epochs"), "{}", ended.stderr);
+}
+
+#[test]
+fn more_chains_samples_and_members_are_those_of_a_longer_training() {
+    for (rest, longer, less) in [
+        (HMC, &["infer.samples=21"][..], "15 samples"),
+        (HMC, &["infer.chains=3"], "2 chains"),
+        (HMC, &["infer.samples=18", "infer.chains=4"], "15 samples and 2 chains"),
+        (ENSEMBLE, &["infer.members=5"], "3 members"),
+    ] {
+        let place = Place::new(rest);
+        let longer: Vec<&str> = longer.iter().flat_map(|setting| ["--set", setting]).collect();
+        place.finish("longer", &longer);
+        place.finish("run", &[]);
+        let ended = place.finish("run", &[&longer[..], &["--extend"]].concat());
+        assert!(ended.stderr.contains(&format!("extending a training of {less}\n")), "{longer:?}: {}", ended.stderr);
+        let read = |name: &str, file: &str| fs::read(place.path(name).join(file)).unwrap();
+        assert!(read("run", "posterior.safetensors") == read("longer", "posterior.safetensors"), "{longer:?}");
+        for key in ["test", "chains"] {
+            assert_eq!(place.result("run")[key], place.result("longer")[key], "{longer:?}");
+        }
+    }
+}
+
+#[test]
+fn an_extension_that_diverges_leaves_the_shorter_training_as_it_was() {
+    let place = Place::new(&VI.replace("schedule = \"cosine\"", "schedule = \"constant\""));
+    place.finish("run", &[]);
+    let before = place.contents("run");
+    // As if the optimiser were at the edge: the state is damaged in a way that no checksum can see.
+    let read = |file: &str| fs::read(place.path("run").join(file)).unwrap();
+    let (posterior, result, config) = (read("posterior.safetensors"), read("result.json"), read("config.toml"));
+    let checkpoint = place.path("run").join("checkpoint.safetensors");
+    let mut state = Checkpoint::read(&checkpoint).unwrap();
+    state.state.vectors.get_mut("mean").unwrap().fill(1e30);
+    state.write(&checkpoint).unwrap();
+    let ended = place.train("run", &["--set", "infer.optimise.epochs=60", "--extend"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the shorter training is kept as it was"), "{}", ended.stderr);
+    assert!(
+        read("posterior.safetensors") == posterior && read("result.json") == result && read("config.toml") == config
+    );
+    assert_eq!(place.contents("run").len(), before.len());
+    assert!(place.finish("run", &[]).stderr.contains("is finished already"));
 }
 
 #[test]

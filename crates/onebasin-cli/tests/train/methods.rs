@@ -63,11 +63,9 @@ fn check(place: &Place, expected: &Expected) {
     let (events, others): (Vec<String>, Vec<String>) =
         place.names("run").into_iter().partition(|name| name.starts_with("events.out.tfevents."));
     assert_eq!(events.len(), 1, "{events:?}");
-    let mut expected_names = vec!["config.toml", "lock", "metrics.jsonl", "posterior.safetensors", "result.json"];
-    // The state of an optimisation is kept: more epochs may be wanted.
-    if expected.measure != "acceptance" {
-        expected_names.insert(0, "checkpoint.safetensors");
-    }
+    // The state is kept: more epochs or samples may be wanted.
+    let expected_names =
+        ["checkpoint.safetensors", "config.toml", "lock", "metrics.jsonl", "posterior.safetensors", "result.json"];
     assert_eq!(others, expected_names);
 
     let result = place.result("run");

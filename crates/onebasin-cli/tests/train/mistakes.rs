@@ -104,7 +104,6 @@ fn names_and_networks_are_checked() {
         refused(&place, &["--set", setting], named);
     }
     refused(&Place::new(HMC), &["--set", "start=somewhere.safetensors"], "somewhere.safetensors");
-    refused(&Place::new(HMC), &["--extend"], "--extend");
 }
 
 #[test]

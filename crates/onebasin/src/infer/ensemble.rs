@@ -26,6 +26,8 @@ pub struct EnsembleConfig {
 }
 
 impl Settings for EnsembleConfig {
+    const GROWS: &'static [&'static str] = &["optimise.epochs", "members"];
+
     fn check(&self) -> Result<()> {
         self.optimise.check().map_err(|error| error.within("optimise"))?;
         Error::unless_counted("members", self.members as u64)
@@ -81,8 +83,10 @@ impl Inference for Ensemble {
         });
     }
 
+    /// That of the member that is least far.
     fn course(&self) -> Course {
-        self.member(0).course()
+        let courses = (0..self.members.len()).map(|index| self.member(index).course());
+        courses.min_by_key(|course| course.done).expect("there is a member")
     }
 
     fn divergence(&self) -> Option<Divergence> {
@@ -91,15 +95,18 @@ impl Inference for Ensemble {
     }
 
     fn info(&mut self) -> Info {
-        let mut infos = (0..self.members.len()).map(|index| self.member(index).info());
-        let Info(mut sums) = infos.next().expect("there is a member");
-        for Info(info) in infos {
+        // Of members that are as far as any: the others were finished before.
+        let least = self.done();
+        let behind = |index: &usize| self.member(*index).done() == least;
+        let infos: Vec<Info> = (0..self.members.len()).filter(behind).map(|index| self.member(index).info()).collect();
+        let Info(mut sums) = infos[0].clone();
+        for Info(info) in &infos[1..] {
             for ((_, sum), (_, value)) in sums.iter_mut().zip(info) {
                 *sum += value;
             }
         }
         for (_, sum) in &mut sums {
-            *sum /= self.members.len() as f64;
+            *sum /= infos.len() as f64;
         }
         Info(sums)
     }
@@ -114,7 +121,10 @@ impl Inference for Ensemble {
 
     fn restore(&mut self, state: &State) -> Result<()> {
         for index in 0..self.members.len() {
-            self.member(index).restore(&state.get_all(&format!("member{index}")))?;
+            let name = format!("member{index}");
+            if index == 0 || state.has(&name) {
+                self.member(index).restore(&state.get_all(&name))?;
+            }
         }
         Ok(())
     }

@@ -47,6 +47,7 @@ fn default_hessian_decay() -> f64 {
 }
 
 impl Settings for IvonConfig {
+    const GROWS: &'static [&'static str] = &["optimise.epochs"];
     const STARTS_AT_POSTERIOR: bool = true;
 
     fn check(&self) -> Result<()> {

@@ -18,6 +18,7 @@ pub struct MapConfig {
 }
 
 impl Settings for MapConfig {
+    const GROWS: &'static [&'static str] = &["optimise.epochs"];
     const STARTS_AT_POSTERIOR: bool = true;
 
     fn check(&self) -> Result<()> {

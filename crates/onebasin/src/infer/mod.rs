@@ -69,7 +69,10 @@ trait Settings {
     /// Says what is wrong with the numbers.
     fn check(&self) -> Result<()>;
 
-    /// How the learning rate changes, for a method that can be continued for more epochs after its end: an optimisation.
+    /// Keys of the numbers that may be larger when a finished inference is extended.
+    const GROWS: &'static [&'static str];
+
+    /// How the learning rate changes, for a method that has one.
     fn schedule(&self) -> Option<Schedule> {
         None
     }
@@ -111,8 +114,14 @@ macro_rules! methods {
                 }
             }
 
-            /// How its learning rate changes, for a method that can be continued for more epochs after its end: an
-            /// optimisation.
+            /// Keys of the numbers that may be larger when a finished inference is extended.
+            pub fn grows(&self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$Type(_) => <$Config as Settings>::GROWS,)+
+                }
+            }
+
+            /// How its learning rate changes, for a method that has one.
             pub fn schedule(&self) -> Option<Schedule> {
                 match self {
                     $(Self::$Type(config) => Settings::schedule(config),)+
@@ -203,7 +212,8 @@ pub trait Inference: Send + std::fmt::Debug {
     /// Everything that the next steps depend on.
     fn state(&self) -> State;
 
-    /// Continues where a state was taken, by the same method with the same settings.
+    /// Continues where a state was taken, by the same method with the same settings, but for those that may grow: members and
+    /// chains that the state does not have stay at their start.
     fn restore(&mut self, state: &State) -> Result<()>;
 
     /// The posterior as far as it is known; `None` if its samples were handed out one by one.
@@ -214,9 +224,14 @@ pub trait Inference: Send + std::fmt::Debug {
         Vec::new()
     }
 
+    /// Number of samples of each chain that [`Self::fresh`] has handed out; empty if it never does.
+    fn handed_out(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// Number of chains whose samples [`Self::fresh`] hands out, 0 if it never does.
     fn chains(&self) -> usize {
-        0
+        self.handed_out().len()
     }
 }
 
@@ -317,6 +332,11 @@ impl State {
     fn put_all(&mut self, prefix: &str, inner: State) {
         self.vectors.extend(inner.vectors.into_iter().map(|(name, values)| (format!("{prefix}/{name}"), values)));
         self.numbers.extend(inner.numbers.into_iter().map(|(name, number)| (format!("{prefix}/{name}"), number)));
+    }
+
+    /// Whether [`Self::put_all`] took anything in behind this prefix.
+    fn has(&self, prefix: &str) -> bool {
+        self.numbers.keys().any(|name| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/')))
     }
 
     /// What [`Self::put_all`] took in.

@@ -65,6 +65,7 @@ impl ViConfig {
 const MOPED_FLOOR: f64 = 0.01;
 
 impl Settings for ViConfig {
+    const GROWS: &'static [&'static str] = &["optimise.epochs"];
     const STARTS_AT_POSTERIOR: bool = true;
 
     fn check(&self) -> Result<()> {

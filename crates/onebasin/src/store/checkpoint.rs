@@ -22,8 +22,6 @@ pub struct Checkpoint {
 pub struct RunState {
     /// Bytes of the log.
     pub log_bytes: u64,
-    /// Samples of each chain.
-    pub samples: u64,
     /// The last numbers of the inference; null stands for NaN and infinities.
     pub last: BTreeMap<String, Option<f64>>,
     /// Bytes of the TensorBoard events.

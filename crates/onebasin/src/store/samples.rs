@@ -3,6 +3,7 @@
 
 use super::posterior::{Kind, Metadata, Opened, Provenance, entries};
 use super::tensors::{self, NO_PANIC, Tensors, get_floats, put_floats};
+use super::write_whole;
 use crate::error::{Error, Result};
 use crate::params::{Layout, Params};
 use crate::posterior::Draws;
@@ -15,6 +16,11 @@ use std::sync::{Arc, Mutex};
 const PREFIX: &str = "chain";
 const SUFFIX: &str = ".samples";
 
+/// The file of a chain.
+fn file_of(folder: &Path, chain: usize) -> PathBuf {
+    folder.join(format!("{PREFIX}{chain}{SUFFIX}"))
+}
+
 /// The files of a run's chains; a sample is its parameters in the order of the layout, little-endian f32.
 #[derive(Debug)]
 pub struct SampleFiles {
@@ -23,10 +29,10 @@ pub struct SampleFiles {
 }
 
 impl SampleFiles {
-    /// Opens the files of `folder`, made if they are not there, and cuts each to `keep` samples.
-    pub fn open(folder: &Path, layout: &Arc<Layout>, chains: usize, keep: u64) -> Result<Self> {
-        let open = |chain: usize| {
-            let path = folder.join(format!("{PREFIX}{chain}{SUFFIX}"));
+    /// Opens a file of `folder` for each chain, made if it is not there, and cuts it to as many samples as `keep` says.
+    pub fn open(folder: &Path, layout: &Arc<Layout>, keep: &[u64]) -> Result<Self> {
+        let open = |(chain, keep): (usize, &u64)| {
+            let path = file_of(folder, chain);
             let opened = (|| {
                 let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
                 // The number comes from a file, so it may be anything.
@@ -41,7 +47,24 @@ impl SampleFiles {
             let file = opened.map_err(|error| Error::file(&path, error))?;
             Ok((path, Mutex::new(file)))
         };
-        Ok(Self { layout: Arc::clone(layout), chains: (0..chains).map(open).collect::<Result<_>>()? })
+        Ok(Self { layout: Arc::clone(layout), chains: keep.iter().enumerate().map(open).collect::<Result<_>>()? })
+    }
+
+    /// Makes the files of chains again from the posterior that [`Self::gather`] made of them.
+    pub fn scatter(posterior: &Path, folder: &Path) -> Result<()> {
+        let samples = StoredSamples::open(posterior)?;
+        let (of_each, mut sample) = (samples.len() / samples.chains(), Params::zeros(samples.layout()));
+        for chain in 0..samples.chains() {
+            let path = file_of(folder, chain);
+            write_whole(&path, |file| {
+                for index in 0..of_each {
+                    samples.read(chain * of_each + index, &mut sample)?;
+                    put_floats(&path, file, sample.values())?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Appends a sample of one chain.

@@ -84,7 +84,6 @@ fn checkpoint() -> Checkpoint {
         },
         run: RunState {
             log_bytes: u64::MAX,
-            samples: 1 << 60,
             last: BTreeMap::from([("nll".to_owned(), Some(0.1)), ("elbo".to_owned(), None)]),
             event_bytes: 77,
         },

@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 fn open(folder: &Path, keep: u64) -> onebasin::error::Result<SampleFiles> {
-    SampleFiles::open(folder, arch().layout(), 2, keep)
+    SampleFiles::open(folder, arch().layout(), &[keep; 2])
 }
 
 /// Sample number `index` of a chain.

@@ -67,6 +67,8 @@ pub(super) struct Chain {
     /// While burning in, or since.
     pub(super) divergences: u64,
     pub(super) gradients: u64,
+    /// Trajectories done.
+    pub(super) done: u64,
 }
 
 /// A position and the gradient of the log-likelihood there.
@@ -97,6 +99,7 @@ impl Chain {
             energy_error: Mean::default(),
             divergences: 0,
             gradients: 0,
+            done: 0,
         };
         (chain.log_likelihood, chain.log_prior) = chain.evaluate_here(run);
         Ok(chain)
@@ -106,8 +109,11 @@ impl Chain {
         &self.here.position
     }
 
-    /// One trajectory, number `iteration`.
-    pub(super) fn iterate(&mut self, run: &Run, iteration: u64, adapting: bool, last_of_burn_in: bool) {
+    /// The next trajectory.
+    pub(super) fn iterate(&mut self, run: &Run) {
+        let (iteration, burn_in) = (self.done, run.config.burn_in);
+        let (adapting, last_of_burn_in) = (iteration < burn_in, iteration + 1 == burn_in);
+        self.done += 1;
         if self.step_size.is_nan() {
             self.step_size = self.first_step_size(run);
             self.adaptation = Some(DualAveraging::new(self.step_size));
@@ -211,6 +217,7 @@ impl Chain {
         state.put_number("step_size", self.step_size);
         state.put_number("divergences", self.divergences as f64);
         state.put_number("gradients", self.gradients as f64);
+        state.put_number("done", self.done as f64);
         state.put_mean("accepted", self.accepted);
         state.put_mean("accepted_since_burn_in", self.accepted_since_burn_in);
         state.put_mean("energy_error", self.energy_error);
@@ -227,6 +234,7 @@ impl Chain {
         self.step_size = state.get_number("step_size")?;
         self.divergences = state.get_number("divergences")? as u64;
         self.gradients = state.get_number("gradients")? as u64;
+        self.done = state.get_number("done")? as u64;
         self.accepted = state.get_mean("accepted")?;
         self.accepted_since_burn_in = state.get_mean("accepted_since_burn_in")?;
         self.energy_error = state.get_mean("energy_error")?;

@@ -58,6 +58,7 @@ fn default_acceptance() -> f64 {
 
 impl Settings for HmcConfig {
     const STARTS_AT_POSTERIOR: bool = true;
+    const GROWS: &'static [&'static str] = &["samples", "chains"];
 
     fn check(&self) -> Result<()> {
         Error::unless_counted("chains", self.chains as u64)?;
@@ -86,7 +87,8 @@ pub struct Hmc {
     run: Run,
     chains: Vec<Mutex<Chain>>,
     pool: ThreadPool,
-    done: u64,
+    /// The chains that the last step advanced.
+    advanced: Vec<usize>,
 }
 
 impl Hmc {
@@ -117,7 +119,7 @@ impl Hmc {
             }
             Ok(Mutex::new(Chain::new(&run, start, seed, threads::inner(pool, count)?)?))
         });
-        Ok(Self { chains: chains.collect::<Result<_>>()?, run, pool: pool.clone(), done: 0 })
+        Ok(Self { chains: chains.collect::<Result<_>>()?, run, pool: pool.clone(), advanced: Vec::new() })
     }
 
     fn chain(&self, index: usize) -> std::sync::MutexGuard<'_, Chain> {
@@ -126,16 +128,21 @@ impl Hmc {
 }
 
 impl Inference for Hmc {
+    /// Advances the chains that are least far: those of an inference that was extended by chains begin later than the others.
     fn step(&mut self) {
-        let adapting = self.done < self.run.config.burn_in;
-        let last = self.done + 1 == self.run.config.burn_in;
-        self.pool.for_each(self.chains.len(), |index| self.chain(index).iterate(&self.run, self.done, adapting, last));
-        self.done += 1;
+        let least = self.done();
+        self.advanced = (0..self.chains.len()).filter(|index| self.chain(*index).done == least).collect();
+        self.pool.for_each(self.advanced.len(), |place| self.chain(self.advanced[place]).iterate(&self.run));
     }
 
     fn course(&self) -> Course {
         let HmcConfig { burn_in, samples, thin, .. } = self.run.config;
-        Course { done: self.done, total: burn_in + samples * thin, epoch: self.chain(0).gradients as f64 }
+        let courses = (0..self.chains.len()).map(|index| {
+            let chain = self.chain(index);
+            (chain.done, chain.gradients)
+        });
+        let (done, gradients) = courses.min().expect("there is a chain");
+        Course { done, total: burn_in + samples * thin, epoch: gradients as f64 }
     }
     fn log_every(&self) -> u64 {
         1
@@ -143,7 +150,7 @@ impl Inference for Hmc {
 
     fn stuck(&self) -> Option<u64> {
         let HmcConfig { samples, thin, .. } = self.run.config;
-        let proposals = self.done.saturating_sub(self.run.config.burn_in);
+        let proposals = self.done().saturating_sub(self.run.config.burn_in);
         let moves = |index: usize| { self.chain(index).accepted_since_burn_in }.take() > STILL;
         (proposals >= PATIENCE.min(samples * thin) && !(0..self.chains.len()).any(moves)).then_some(proposals)
     }
@@ -163,7 +170,10 @@ impl Inference for Hmc {
                 { chain.accepted_since_burn_in }.take(),
             ];
             for (mean, value) in means.iter_mut().zip(values) {
-                mean.add(value);
+                // A chain that rests has nothing new to tell.
+                if self.advanced.contains(&index) || !value.is_nan() {
+                    mean.add(value);
+                }
             }
             divergences += chain.divergences as f64;
         }
@@ -184,15 +194,16 @@ impl Inference for Hmc {
         for index in 0..self.chains.len() {
             state.put_all(&format!("chain{index}"), self.chain(index).state());
         }
-        state.put_number("done", self.done as f64);
         state
     }
 
     fn restore(&mut self, state: &State) -> Result<()> {
         for index in 0..self.chains.len() {
-            self.chain(index).restore(&self.run, &state.get_all(&format!("chain{index}")))?;
+            let name = format!("chain{index}");
+            if index == 0 || state.has(&name) {
+                self.chain(index).restore(&self.run, &state.get_all(&name))?;
+            }
         }
-        self.done = state.get_number("done")? as u64;
         Ok(())
     }
 
@@ -201,14 +212,17 @@ impl Inference for Hmc {
     }
 
     fn fresh(&self) -> Vec<(usize, Params)> {
-        let kept = self.done.checked_sub(self.run.config.burn_in).filter(|kept| *kept > 0);
-        if !kept.is_some_and(|kept| kept.is_multiple_of(self.run.config.thin)) {
-            return Vec::new();
-        }
-        (0..self.chains.len()).map(|index| (index, self.chain(index).position().clone())).collect()
+        let HmcConfig { burn_in, thin, .. } = self.run.config;
+        let sample = |index: &usize| {
+            let chain = self.chain(*index);
+            let kept = chain.done.saturating_sub(burn_in);
+            (kept > 0 && kept.is_multiple_of(thin)).then(|| (*index, chain.position().clone()))
+        };
+        self.advanced.iter().filter_map(sample).collect()
     }
 
-    fn chains(&self) -> usize {
-        self.chains.len()
+    fn handed_out(&self) -> Vec<u64> {
+        let HmcConfig { burn_in, thin, .. } = self.run.config;
+        (0..self.chains.len()).map(|index| self.chain(index).done.saturating_sub(burn_in) / thin).collect()
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn align(
         let file = aligned_file(&source.name);
         let path = folder.join(&file);
         let scratch = path.parent().expect("it lies in a folder");
-        let mut chains = SampleFiles::open(scratch, samples.layout(), samples.chains(), 0)?;
+        let mut chains = SampleFiles::open(scratch, samples.layout(), &vec![0; samples.chains()])?;
         let mut sample = Params::zeros(samples.layout());
         for (index, own) in own.iter().enumerate() {
             samples.read(index, &mut sample)?;

@@ -19,9 +19,6 @@ pub(super) const CHECKPOINT: &str = "checkpoint.safetensors";
 /// What came out; written last, so where it is, the run is finished.
 pub(super) const RESULT: &str = super::Train::RESULT;
 
-/// The setting that an extended run may change.
-const EPOCHS: &str = "infer.optimise.epochs";
-
 /// The files of a run's folder.
 #[derive(Debug)]
 pub(super) struct Files {
@@ -81,29 +78,46 @@ impl Files {
         })
     }
 
-    /// The number of epochs of the earlier training, if this configuration asks for more of them and differs in nothing else.
-    pub(super) fn extended(&self, config: &TrainConfig) -> Result<Option<String>> {
+    /// What the earlier training had less of, in words, if this configuration asks for more of what may grow and differs in
+    /// nothing else.
+    pub(super) fn shorter(&self, config: &TrainConfig) -> Result<Option<String>> {
         let found = self.config()?.unwrap_or_default();
         let (mut theirs, mut ours) = (settings(&found), settings(&config.to_toml()));
-        let (Some(before), Some(now)) = (theirs.remove(EPOCHS), ours.remove(EPOCHS)) else { return Ok(None) };
-        if before == now || theirs != ours {
+        let mut less = Vec::new();
+        for key in config.infer.grows() {
+            let key = format!("infer.{key}");
+            let (Some(before), Some(now)) = (theirs.remove(&key), ours.remove(&key)) else { return Ok(None) };
+            if before == now {
+                continue;
+            }
+            let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
+            let expected = format!("at least {before}, which the training in {} has had", self.folder.display());
+            Error::unless(number(&now) > number(&before), &key, &now, &expected)?;
+            let what = key.rsplit('.').next().unwrap_or_default();
+            less.push(format!("{before} {what}"));
+        }
+        if less.is_empty() || theirs != ours {
             return Ok(None);
         }
-        let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
-        let expected = format!("at least {before}, which the training in {} has had", self.folder.display());
-        Error::unless(number(&now) > number(&before), EPOCHS, &now, &expected)?;
         if self.join(RESULT).exists() && !self.join(CHECKPOINT).exists() {
             let reason = format!("it has no {CHECKPOINT}, so it cannot be extended");
             return Err(Error::Folder { path: self.folder.clone(), reason });
         }
-        Ok(Some(before))
+        Ok(Some(less.join(" and ")))
     }
 
-    /// Makes an unfinished training of this configuration out of an earlier one that it extends.
-    pub(super) fn extend(&self, config: &TrainConfig) -> Result<()> {
+    /// Makes an unfinished training of this configuration out of an earlier one that it extends; `chains` says whether it has
+    /// any. Returns what it was.
+    pub(super) fn extend(&self, config: &TrainConfig, chains: bool) -> Result<Earlier> {
+        let read = |file: &str| std::fs::read_to_string(self.join(file)).ok();
+        let earlier = Earlier { folder: self.folder.clone(), config: read(CONFIG), result: read(RESULT) };
+        if chains && earlier.result.is_some() {
+            SampleFiles::scatter(&self.join(POSTERIOR), &self.folder)?;
+        }
         // The result first: a kill leaves a training that is unfinished, of either configuration.
         remove(&self.join(RESULT))?;
-        write_text(&self.join(CONFIG), &config.to_toml())
+        write_text(&self.join(CONFIG), &config.to_toml())?;
+        Ok(earlier)
     }
 
     /// The same as [`Self::check`], and writes that down.
@@ -119,11 +133,8 @@ impl Files {
         if path.exists() { Checkpoint::read(&path).map(Some) } else { Ok(None) }
     }
 
-    /// Removes what a finished run has no use for; the state of an optimisation can be extended.
-    pub(super) fn tidy_up(&self, config: &TrainConfig) -> Result<()> {
-        if config.infer.schedule().is_none() {
-            remove(&self.join(CHECKPOINT))?;
-        }
+    /// Removes what a finished run has no use for: its samples are in the posterior. Its state can be extended.
+    pub(super) fn tidy_up(&self) -> Result<()> {
         SampleFiles::remove(&self.folder)
     }
 
@@ -150,6 +161,24 @@ impl Files {
             Ok(file)
         })();
         opened.map_err(|error| Error::file(&path, error))
+    }
+}
+
+/// What a training was before it was extended.
+#[derive(Debug)]
+pub(super) struct Earlier {
+    folder: PathBuf,
+    config: Option<String>,
+    result: Option<String>,
+}
+
+impl Earlier {
+    /// Makes it again what it was; its posterior has not been touched.
+    pub(super) fn restore(&self) -> Result<()> {
+        for (file, text) in [(CONFIG, &self.config), (RESULT, &self.result)] {
+            text.as_ref().map_or(Ok(()), |text| write_text(&self.folder.join(file), text))?;
+        }
+        SampleFiles::remove(&self.folder)
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Train {
     /// Seconds between two checkpoints.
     #[serde(skip)]
     pub save_every: f64,
-    /// Whether an earlier training of fewer epochs is continued to those of the configuration.
+    /// Whether an earlier training of fewer epochs, members, chains or samples is continued to those of the configuration.
     #[serde(skip)]
     pub extend: bool,
 }
@@ -33,13 +33,17 @@ impl Train {
     pub const SAVE_EVERY: f64 = 30.0;
 
     /// What to add where an extended training is not what a longer one would have been.
-    fn caution(&self) -> &'static str {
+    fn caution(&self, less: &str) -> &'static str {
         match self.config.infer.schedule() {
-            Some(Schedule::Constant) | None => "",
-            Some(Schedule::Cosine | Schedule::Linear) => {
+            Some(Schedule::Cosine | Schedule::Linear) if less.contains("epochs") => {
                 "; its learning rate fell to zero for its end and goes on along the longer schedule from here, so the result \
                  is not that of a training that was as long from the start"
             }
+            None if less.contains("chains") && self.config.start.is_some() => {
+                "; how many chains there are decides at which draws of `start` they start, so the result is not that of a \
+                 training that had as many from the start"
+            }
+            _ => "",
         }
     }
 
@@ -85,12 +89,10 @@ impl Stage for Train {
     /// Trains, continues an interrupted training, extends a shorter one, or returns the result of a finished one.
     fn run_in(&self, path: &Path, existing: Existing, context: &Context<'_>) -> Result<TrainResult> {
         Error::unless(self.save_every >= 0.0, "save_every", self.save_every, "a number of seconds, at least 0")?;
-        let extendable = self.config.infer.schedule().is_some();
-        Error::unless(extendable || !self.extend, "extend", true, "left out for a method that has no epochs")?;
         let earlier = Files::find(path)?;
         let replace = existing == Existing::Replace;
         let shorter = match earlier.as_ref().filter(|_| self.extend && !replace) {
-            Some(files) => files.extended(&self.config)?,
+            Some(files) => files.shorter(&self.config)?,
             None => None,
         };
         if let Some(files) = earlier.as_ref().filter(|_| !replace && shorter.is_none()) {
@@ -105,17 +107,25 @@ impl Stage for Train {
             Some(files) => files,
             None => Files::open(path)?,
         };
+        let mut before = None;
         if replace {
             files.clear()?;
-        } else if let Some(before) = shorter {
-            files.extend(&self.config)?;
+        } else if let Some(less) = shorter {
+            before = Some(files.extend(&self.config, prepared.has_chains())?);
             let folder = files.folder.display();
-            context.host.message(&format!("{folder}: extending a training of {before} epochs{}", self.caution()));
+            context.host.message(&format!("{folder}: extending a training of {less}{}", self.caution(&less)));
         } else if let Some(result) = finished(&files, &self.config, context)? {
             // Another process was faster while the data were read.
             return Ok(result);
         }
-        Training::new(prepared, files, context)?.run(self.save_every)
+        let ended = Training::new(prepared, files, context)?.run(self.save_every);
+        if let (Err(error), Some(before)) = (&ended, before)
+            && matches!(error.cause(), Error::Diverged { .. } | Error::Stuck { .. })
+        {
+            before.restore()?;
+            context.host.message(&format!("{}: the shorter training is kept as it was", path.display()));
+        }
+        ended
     }
 }
 
@@ -125,7 +135,7 @@ fn finished(files: &Files, config: &TrainConfig, context: &Context<'_>) -> Resul
     let result = files.finished()?;
     if result.is_some() {
         // It may have been killed before it did this itself.
-        files.tidy_up(config)?;
+        files.tidy_up()?;
         context.host.message(&format!("{} is finished already", files.folder.display()));
     }
     Ok(result)

@@ -35,6 +35,11 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
+    /// Whether the training has Markov chains.
+    pub(super) fn has_chains(&self) -> bool {
+        self.inference.chains() > 0
+    }
+
     pub(super) fn new(config: &TrainConfig, context: &Context<'_>) -> Result<Self> {
         let training = config.data.training(context.data)?;
         let test = config.data.whole(Split::Test, context.data, training.standardisation())?;
@@ -93,9 +98,9 @@ impl<'a> Training<'a> {
             let (folder, done, total) = (files.folder.display(), inference.done(), inference.total());
             context.host.message(&format!("continuing {folder} at step {done} of {total}"));
         }
-        let samples = match inference.chains() {
-            0 => None,
-            chains => Some(SampleFiles::open(&files.folder, prepared.problem.arch.layout(), chains, run.samples)?),
+        let samples = match &inference.handed_out()[..] {
+            [] => None,
+            kept => Some(SampleFiles::open(&files.folder, prepared.problem.arch.layout(), kept)?),
         };
         for warning in inference.warnings() {
             context.host.message(&format!("warning: {warning}"));
@@ -220,15 +225,9 @@ impl<'a> Training<'a> {
             ));
         }
         self.log.sync_all().map_err(|error| Error::file(&self.files.join(LOG), error))?;
-        let samples = match &self.samples {
-            Some(samples) => {
-                samples.sync()?;
-                samples.len()?
-            }
-            None => 0,
-        };
+        self.samples.as_ref().map_or(Ok(()), SampleFiles::sync)?;
         let event_bytes = self.events.flush().map_err(|error| Error::file(&self.files.folder, error))?;
-        let run = RunState { log_bytes: self.log_bytes, samples, last: self.last.clone(), event_bytes };
+        let run = RunState { log_bytes: self.log_bytes, last: self.last.clone(), event_bytes };
         Checkpoint { state, run }.write(&self.files.join(CHECKPOINT))
     }
 
@@ -281,7 +280,7 @@ impl<'a> Training<'a> {
         write_json(&self.files.join(RESULT), &result)?;
         // Windows removes no file that is open.
         drop(samples);
-        self.files.tidy_up(&self.prepared.config)?;
+        self.files.tidy_up()?;
         Ok(result)
     }
 

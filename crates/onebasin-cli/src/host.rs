@@ -2,15 +2,20 @@
 //! notices when it is ready to.
 
 use crate::printer::Printer;
+use crate::resources;
 use indicatif::ProgressBar;
 use onebasin::experiment::Host;
 use onebasin::progress::Progress;
+use onebasin::store;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{flag, iterator};
+use std::io::Write as _;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
+use std::{io, process, thread};
 
 /// Time between two lines where there is no terminal to show a bar on.
 const TELL_EVERY: Duration = Duration::from_secs(30);
@@ -92,6 +97,14 @@ impl Host for Terminal<'_> {
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
     }
 
+    fn free_memory(&self) -> Option<u64> {
+        resources::free_memory()
+    }
+
+    fn free_disk(&self, folder: &Path) -> Option<u64> {
+        resources::free_disk(folder)
+    }
+
     fn part(&self, name: &str) -> Box<dyn Host + '_> {
         Box::new(Self::new(&self.printer.part(name), self.signals))
     }
@@ -104,6 +117,10 @@ impl Drop for Terminal<'_> {
         }
     }
 }
+
+/// How long work that was asked to stop may take until it does. What takes longer, such as one gradient of a large data set, is
+/// ended with the process: the same command does it again, from what was saved last.
+const GRACE: Duration = Duration::from_millis(800);
 
 /// The signals that ask a command to stop; the second one stops the process at once.
 #[derive(Clone, Debug)]
@@ -118,6 +135,12 @@ impl Signals {
             flag::register(signal, Arc::clone(&again))?;
             flag::register_usize(signal, Arc::clone(&number), signal as usize)?;
         }
+        let mut signals = iterator::Signals::new([SIGINT, SIGTERM])?;
+        thread::spawn(move || {
+            if let Some(signal) = signals.forever().next() {
+                end_after_grace(signal);
+            }
+        });
         Ok(Self(number))
     }
 
@@ -125,4 +148,18 @@ impl Signals {
     pub(crate) fn received(&self) -> u8 {
         self.0.load(Ordering::Relaxed) as u8
     }
+}
+
+/// Ends the process some time after a signal, but never while a file is half written.
+fn end_after_grace(signal: i32) -> ! {
+    thread::sleep(GRACE);
+    while store::is_writing() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    // If standard error is closed, nobody is left to be told.
+    let _ = writeln!(
+        io::stderr().lock(),
+        "stopped in the middle of a step; the same command continues from what was saved last"
+    );
+    process::exit(128 + signal)
 }

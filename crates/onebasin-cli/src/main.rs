@@ -8,6 +8,7 @@ mod download;
 mod host;
 mod options;
 mod printer;
+mod resources;
 
 use args::Args;
 use clap::Parser;

@@ -209,7 +209,9 @@ fn alignments_that_were_written_are_used() {
             assert_eq!(curve(&report, "no alignment", split), curve(&now, "no alignment", split));
         }
     }
-    place.refused(&["b", "a", "--alignment", "out/alignment.json"], &["out/alignment.json", "a/", "b/"]);
+    for file in ["out/alignment.json", "out/permutations/b.json"] {
+        place.refused(&["b", "a", "--alignment", file], &[file, "a/", "b/"]);
+    }
     let permuted = ["a", "out/aligned/b.safetensors", "--alignment", "out/alignment.json"];
     place.refused(&permuted, &["out/alignment.json", "b/posterior.safetensors", "out/aligned/b.safetensors"]);
     fs::write(place.path("short.json"), r#"{"hidden1": [0, 1]}"#).unwrap();

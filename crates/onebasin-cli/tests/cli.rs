@@ -191,7 +191,7 @@ fn a_flag_of_another_name_is_told_its_new_one() {
 
           tip: `--channel` is called --criteria (`onebasin plane`: --criterion) now
 
-        Usage: onebasin barrier <A> <B>
+        Usage: onebasin barrier <A> <B> [C]...
 
         For more information, try '--help'.
     ");

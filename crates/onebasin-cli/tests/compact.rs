@@ -226,7 +226,7 @@ fn mistakes_are_refused_before_anything_is_written() {
     place.train("other", &["data.name=synthetic", "data.subsets=[]"]);
     place.refused("hmc -o new --reference other", &["other/posterior.safetensors", "other test examples"]);
     place.refused("hmc other -o new", &["another network"]);
-    place.train("squares", &["likelihood={ gaussian = { variance = 0.1 } }"]);
+    place.train("squares", &["likelihood={ gaussian = { variance = 0.1 } }", "infer.step=1e-3"]);
     place.refused("squares -o new --distil 1", &["--distil", "softmax"]);
     place.train("tanh", &["arch.activation=tanh"]);
     place.refused("tanh -o new --balance", &["tanh"]);

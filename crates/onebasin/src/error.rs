@@ -44,6 +44,20 @@ pub enum Error {
         /// Proposals of each chain since burn-in.
         proposals: u64,
     },
+    /// Work that needs more memory, or more space on a disk, than there is.
+    #[error("{what} needs at least {} of {place}, and there are {}: {remedy}", size(*needed), size(*there))]
+    Room {
+        /// What was asked for.
+        what: String,
+        /// Memory, or the disk of a folder.
+        place: String,
+        /// Bytes that it needs.
+        needed: u128,
+        /// Bytes that there are.
+        there: u64,
+        /// What can be done.
+        remedy: &'static str,
+    },
     /// A setting whose value is not one of those that are allowed.
     ///
     /// The key is that of the table at hand; [`Error::within`] puts the name of the table before it.
@@ -493,3 +507,13 @@ impl fmt::Display for List {
 
 /// Shorthand for a result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// A number of bytes for a person.
+fn size(bytes: impl Into<u128>) -> String {
+    let bytes = bytes.into() as f64;
+    match bytes {
+        few if few < 1e9 => format!("{:.1} MB", few / 1e6),
+        more if more < 1e12 => format!("{:.1} GB", more / 1e9),
+        most => format!("{:.0} TB", most / 1e12),
+    }
+}

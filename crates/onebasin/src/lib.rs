@@ -6,6 +6,7 @@
 #[macro_use]
 mod named;
 pub mod error;
+pub mod hash;
 pub mod keys;
 pub mod progress;
 pub mod threads;

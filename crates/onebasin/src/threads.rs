@@ -4,9 +4,14 @@ pub use onebasin_kernels::ThreadPool;
 
 use crate::error::{Error, Result};
 
+/// More threads than any computer has cores for: they would take a minute to start, and wait for each other from then on.
+const MAX_THREADS: usize = 1024;
+
 /// A pool of so many threads, the caller's included.
 pub fn pool(threads: usize) -> Result<ThreadPool> {
     Error::unless_counted("threads", threads)?;
+    let expected = format!("at most {MAX_THREADS}");
+    Error::unless(threads <= MAX_THREADS, "threads", threads, &expected)?;
     ThreadPool::new(threads).map_err(|error| Error::Threads { threads, reason: error.to_string() })
 }
 

@@ -2,7 +2,7 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use onebasin::data::{Dataset, Split, load};
+use onebasin::data::{Dataset, Split, Verify, load, read};
 use onebasin::error::{Error, Result};
 use proptest::prelude::*;
 use std::fs;
@@ -32,7 +32,7 @@ impl Folder {
         fs::write(path, bytes).unwrap();
     }
     fn load(&self, name: &str, split: Split) -> Result<Dataset> {
-        load(name, split, self.0.path())
+        read(name, split, self.0.path(), Verify::Format)
     }
     /// The message of the error that loading ends in, without the name of the folder.
     fn complaint(&self, name: &str, split: Split) -> String {
@@ -101,6 +101,20 @@ fn cifar_planes_become_channels() {
         for (position, colour) in image.chunks(3).enumerate() {
             assert_eq!(colour, [0, 1, 2].map(|channel| planes[channel * 1024 + position]));
         }
+    }
+}
+
+#[test]
+fn other_images_do_not_pass_under_the_name_of_published_ones() {
+    let folder = Folder::new();
+    folder.write(TRAIN_IMAGES, &idx_images(2));
+    folder.write(TRAIN_LABELS, &idx_labels(&[1, 2]));
+    folder.write(CIFAR10_TEST, &cifar(&[&[1], &[0]]));
+    assert_eq!(folder.load("mnist", Split::Train).unwrap().len(), 2);
+    for (name, split, file) in [("mnist", Split::Train, TRAIN_IMAGES), ("cifar10", Split::Test, CIFAR10_TEST)] {
+        let error = load(name, split, folder.0.path()).unwrap_err().to_string();
+        assert!(error.contains(file) && error.contains("its SHA-256 is "), "{error}");
+        assert!(error.ends_with(&format!("`onebasin data get {name}` replaces it")), "{error}");
     }
 }
 

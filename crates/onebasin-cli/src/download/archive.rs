@@ -4,7 +4,7 @@ use super::{Verdict, mismatch, rename};
 use anyhow::Context;
 use flate2::read::MultiGzDecoder;
 use onebasin::data::catalogue::File;
-use onebasin::experiment::hash::Hasher;
+use onebasin::hash::Hasher;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -2,15 +2,19 @@
 
 use crate::printer::Printer;
 use anyhow::{Context, bail};
-use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::mpsc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
+use std::{fs, io, thread};
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
-/// How long a server may take to answer. A transfer that has begun may take as long as it takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a server may take to answer, and then to send more. A transfer may take as long as it takes, but not stand still.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// How many bytes are read at a time.
+const CHUNK: usize = 1 << 16;
 
 /// How long a download will be.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +55,7 @@ pub(super) fn fetch(
     url: &str,
     part: &Path,
     size: Size,
+    patience: Duration,
     printer: &Printer,
 ) -> anyhow::Result<Result<Fetched, String>> {
     let cannot_write = || format!("cannot write {}", part.display());
@@ -75,21 +80,26 @@ pub(super) fn fetch(
         printer.say(&format!("resuming {url} after {have} bytes"));
     }
     let bar = printer.bar(url, have, size.expected);
-    let mut reader = response.into_body().into_reader();
-    let mut buffer = vec![0; 1 << 16];
+    let arrived = arriving(response.into_body().into_reader());
     loop {
-        let count = match reader.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) => return Ok(Err(format!("the transfer broke off after {have} bytes: {error}"))),
+        let bytes = match arrived.recv_timeout(patience) {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(error)) => return Ok(Err(format!("the transfer broke off after {have} bytes: {error}"))),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                let seconds = patience.as_secs_f64();
+                return Ok(Err(format!(
+                    "the transfer stands still: nothing has come after {have} bytes for {seconds} seconds"
+                )));
+            }
         };
-        have += count as u64;
+        have += bytes.len() as u64;
         if have > size.limit {
             file.set_len(0).with_context(cannot_write)?;
             return Ok(Err(format!("it has more than the {} bytes it should have", size.limit)));
         }
-        file.write_all(&buffer[..count]).with_context(cannot_write)?;
-        bar.inc(count as u64);
+        file.write_all(&bytes).with_context(cannot_write)?;
+        bar.inc(bytes.len() as u64);
     }
     bar.finish_and_clear();
     if size.exact && have < size.expected {
@@ -97,6 +107,23 @@ pub(super) fn fetch(
     }
     file.sync_all().with_context(cannot_write)?;
     Ok(Ok(Fetched { resumed, _file: file }))
+}
+
+/// What a reader brings, read on a thread of its own, because a read that stands still cannot be given up.
+fn arriving(mut reader: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
+    // Whoever writes is never far behind.
+    let (sender, receiver) = mpsc::sync_channel(4);
+    thread::spawn(move || {
+        loop {
+            let mut bytes = vec![0; CHUNK];
+            let read = reader.read(&mut bytes).map(|count| bytes.truncate(count));
+            let ended = read.is_err() || bytes.is_empty();
+            if (read.is_err() || !bytes.is_empty()) && sender.send(read.map(|()| bytes)).is_err() || ended {
+                return;
+            }
+        }
+    });
+    receiver
 }
 
 /// Asks for what follows the first `have` bytes; sets `have` to 0 if the answer is the whole.

@@ -8,7 +8,7 @@ mod tests;
 use crate::printer::Printer;
 use anyhow::{Context, bail};
 use onebasin::data::catalogue::{Archive, File, Files};
-use onebasin::experiment::hash::sha256_of_file;
+use onebasin::hash::sha256_of_file;
 use std::fs;
 use std::path::{Path, PathBuf};
 use ureq::Agent;
@@ -127,7 +127,7 @@ impl Session<'_> {
                 self.printer.say(&format!("{failure}; trying the next mirror"));
             }
             loop {
-                let fetched = match http::fetch(&self.agent, &url, &part, size, self.printer)? {
+                let fetched = match http::fetch(&self.agent, &url, &part, size, http::PATIENCE, self.printer)? {
                     Ok(fetched) => fetched,
                     Err(failure) => {
                         // A failure that brought nothing leaves no trace.

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use onebasin::data::Split;
 use onebasin::data::catalogue::{Digest, Format};
-use onebasin::experiment::hash::sha256;
+use onebasin::hash::sha256;
 use server::{Answer, Request, Server};
 use tempfile::TempDir;
 
@@ -69,6 +69,17 @@ impl Place {
             assert!(fs::read(self.path(name)).unwrap() == contents(name), "{name} has other bytes");
         }
     }
+}
+
+#[test]
+fn a_transfer_that_stands_still_is_given_up_and_can_be_resumed() {
+    let (place, server) = (Place::new(), Server::new(|request| honest(request).hanging_after(1000)));
+    place.write("x", b"");
+    let (part, size) = (place.path("a.part"), http::Size { expected: LEN as u64, limit: LEN as u64, exact: true });
+    let (url, patience) = (format!("{}/a", server.url), std::time::Duration::from_millis(300));
+    let said = http::fetch(&http::agent(), &url, &part, size, patience, &Printer::silent()).unwrap().unwrap_err();
+    assert_eq!(said, "the transfer stands still: nothing has come after 1000 bytes for 0.3 seconds");
+    assert_eq!(fs::read(part).unwrap(), contents("a")[..1000]);
 }
 
 #[test]

@@ -113,6 +113,7 @@ fn an_interrupt_is_noticed_during_an_alignment() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("out: stopped; the same command continues"), "{said}");
+    // At once, or when its time was over.
+    assert!(said.contains("the same command continues"), "{said}");
     assert_eq!((place.count("out", "stage.json"), place.count("out", "alignment.json")), (2, 0));
 }

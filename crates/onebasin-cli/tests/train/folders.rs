@@ -3,6 +3,7 @@
 use crate::harness::{ENSEMBLE, HMC, Place, VI, has_content, wait_until};
 use onebasin::store::Checkpoint;
 use std::fs;
+use std::path::Path;
 
 #[test]
 fn a_finished_run_says_so_and_stays_as_it_is() {
@@ -172,6 +173,34 @@ fn an_extension_that_diverges_leaves_the_shorter_training_as_it_was() {
     );
     assert_eq!(place.contents("run").len(), before.len());
     assert!(place.finish("run", &[]).stderr.contains("is finished already"));
+}
+
+#[test]
+fn a_posterior_that_is_gone_or_empty_is_made_again() {
+    for rest in [VI, HMC] {
+        let place = Place::new(rest);
+        place.finish("run", &[]);
+        let posterior = place.path("run").join("posterior.safetensors");
+        let before = fs::read(&posterior).unwrap();
+        for damage in [|file: &Path| fs::write(file, ""), |file: &Path| fs::remove_file(file)] {
+            damage(&posterior).unwrap();
+            place.finish("run", &[]);
+            assert!(fs::read(&posterior).unwrap() == before);
+        }
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn nothing_is_written_through_a_symbolic_link() {
+    let place = Place::new(VI);
+    fs::create_dir(place.path("run")).unwrap();
+    fs::write(place.path("precious"), "precious").unwrap();
+    std::os::unix::fs::symlink(place.path("precious"), place.path("run").join("metrics.jsonl")).unwrap();
+    let ended = place.train("run", &[]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("metrics.jsonl") && ended.stderr.contains("symbolic link"), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(place.path("precious")).unwrap(), "precious");
 }
 
 #[test]

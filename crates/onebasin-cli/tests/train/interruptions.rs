@@ -167,6 +167,25 @@ mod signals {
     }
 
     #[test]
+    fn a_signal_inside_of_an_endless_step_is_heard_within_a_second() {
+        let vi = VI.replace("samples = 2", "samples = 1000000000");
+        let hmc = format!("{HMC}    step = 1e-12\n    max_leapfrog_steps = 1000000000000\n");
+        for rest in [&vi, &hmc] {
+            let place = Place::new(rest);
+            let mut running = place.start("run", &[]);
+            wait_until("it has begun", || place.path("run").join("config.toml").exists());
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            let begun = std::time::Instant::now();
+            running.signal("INT");
+            let ended = running.wait();
+            assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+            assert!(ended.stderr.contains("the same command continues"), "{}", ended.stderr);
+            // Twice the promise, for a machine that is busy.
+            assert!(begun.elapsed().as_secs_f64() < 2.0);
+        }
+    }
+
+    #[test]
     fn a_second_signal_ends_the_process_at_once() {
         // A step that takes minutes.
         let endless = ["infer.step=1e-6", "infer.trajectory=100.0", "infer.max_leapfrog_steps=100000000"];

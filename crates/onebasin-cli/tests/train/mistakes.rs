@@ -107,6 +107,20 @@ fn names_and_networks_are_checked() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn what_no_computer_has_room_for_is_refused_with_numbers() {
+    for (rest, setting, named) in [
+        (VI, "arch.hidden=[1000000,1000000]", "a training by vi needs at least 32 TB of memory"),
+        (ENSEMBLE, "infer.members=1000000000", "of memory, and there are"),
+        (HMC, "infer.chains=100000000", "of memory, and there are"),
+        (HMC, "infer.samples=100000000000", "of the disk of "),
+    ] {
+        refused(&Place::new(rest), &["--set", setting], named);
+    }
+    refused(&Place::new(VI), &["--threads", "10000"], "--threads is 10000; it must be at most 1024");
+}
+
+#[test]
 fn settings_that_are_not_settings_are_refused() {
     let place = Place::new(VI);
     for text in ["seed", "=1", ".seed=1", "seed.=1", "a..b=1", "data.name.first=1", "arch.hidden.0=3", ""] {

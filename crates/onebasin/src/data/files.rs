@@ -1,9 +1,10 @@
 //! Reads the files of a data set into memory, never more of them than a whole data set can have.
 
-use super::catalogue::{Entry, Files, Format};
-use super::{Dataset, Split};
+use super::catalogue::{Entry, File, Files, Format};
+use super::{Dataset, Split, Verify};
 use crate::arch::Shape;
 use crate::error::{Error, Result};
+use crate::hash::sha256;
 use flate2::read::MultiGzDecoder;
 use std::fmt::Display;
 use std::io::Read;
@@ -17,24 +18,30 @@ const IDX_LABELS: u32 = 0x0000_0801;
 /// Classes of the coarse labels of CIFAR-100.
 const COARSE: usize = 20;
 
-pub(super) fn load(entry: &Entry, files: &Files, split: Split, dir: &Path) -> Result<Dataset> {
+pub(super) fn load(entry: &Entry, files: &Files, split: Split, dir: &Path, verify: Verify) -> Result<Dataset> {
     let Entry { name, shape, classes, .. } = *entry;
     let count = entry.images(split);
-    let of_split = files.files.iter().filter(|file| file.split == split);
-    let of_split: Vec<PathBuf> = of_split.map(|file| dir.join(files.folder).join(file.name)).collect();
+    let of_split: Vec<&File> = files.files.iter().filter(|file| file.split == split).collect();
+    let read = |file: &File, limit: usize| Contents::read(&dir.join(files.folder).join(file.name), entry, limit);
+    let verified = |contents: &Contents<'_>, file: &File| match verify {
+        Verify::Checksums => contents.check_sum(file),
+        Verify::Format => Ok(()),
+    };
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     match files.format {
         Format::Idx => {
-            let [images_path, labels_path] = &of_split[..] else { unreachable!("the catalogue lists two files") };
-            let images_file = Contents::read(images_path, entry, idx_len(count, Some(shape)))?;
+            let [images_of, labels_of] = of_split[..] else { unreachable!("the catalogue lists two files") };
+            let images_file = read(images_of, idx_len(count, Some(shape)))?;
             let images = images_file.idx_images()?;
-            let labels_file = Contents::read(labels_path, entry, idx_len(count, None))?;
+            let labels_file = read(labels_of, idx_len(count, None))?;
             let found = labels_file.idx_labels()?;
             let images_count = images.len() / shape.len();
             if found.len() != images_count {
                 let expected = format!("{images_count}, as there are images in {}", images_file.path.display());
                 return Err(labels_file.bad("its number of labels", found.len(), expected));
             }
+            verified(&images_file, images_of)?;
+            verified(&labels_file, labels_of)?;
             pixels.extend_from_slice(images);
             labels.extend(found.iter().map(|label| u32::from(*label)));
         }
@@ -42,8 +49,10 @@ pub(super) fn load(entry: &Entry, files: &Files, split: Split, dir: &Path) -> Re
             let names: &[&str] =
                 if files.format == Format::Cifar10 { &["label"] } else { &["coarse label", "fine label"] };
             let limit = count / of_split.len() * (names.len() + shape.len());
-            for path in &of_split {
-                Contents::read(path, entry, limit)?.append_cifar(names, &mut pixels, &mut labels)?;
+            for file in of_split {
+                let contents = read(file, limit)?;
+                contents.append_cifar(names, &mut pixels, &mut labels)?;
+                verified(&contents, file)?;
             }
         }
     }
@@ -94,6 +103,12 @@ impl<'a> Contents<'a> {
             }
             Err(error) => Err(Error::file(&contents.path, error)),
         }
+    }
+
+    /// Refuses what is not, unpacked, the file that was published.
+    fn check_sum(&self, file: &File) -> Result<()> {
+        let (found, published) = (sha256(&self.bytes), file.unpacked.unwrap_or(file.digest).sha256);
+        if found == published { Ok(()) } else { Err(self.bad("its SHA-256", found, published)) }
     }
 
     /// A field of the file is not what it should be.

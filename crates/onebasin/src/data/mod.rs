@@ -19,8 +19,10 @@ pub use subset::{Half, Subset};
 
 use crate::arch::Shape;
 use crate::error::{Error, Result};
+use crate::hash::Hasher;
 use catalogue::Source;
 use std::fmt;
+use std::io::Write as _;
 use std::path::Path;
 
 named_enum! {
@@ -107,6 +109,16 @@ impl Dataset {
     pub fn pixels(&self) -> &[u8] {
         &self.pixels
     }
+    /// SHA-256 of shape, pixels and labels, which tells data sets apart whatever their names are.
+    pub fn sha256(&self) -> String {
+        let mut hasher = Hasher::default();
+        let mut add = |bytes: &[u8]| hasher.write_all(bytes).expect("a hash takes everything");
+        add(format!("{} {}\n", self.shape, self.classes).as_bytes());
+        add(&self.pixels);
+        self.labels.iter().for_each(|label| add(&label.to_le_bytes()));
+        hasher.hex()
+    }
+
     /// (image)
     pub fn labels(&self) -> &[u32] {
         &self.labels
@@ -137,14 +149,28 @@ impl fmt::Debug for Dataset {
 
 /// Reads one part of the data set of this name from the data directory `dir`; `digits` and `synthetic` need none of it.
 ///
-/// A file may hold fewer images than the published one, but not more. Its checksum is not looked at.
+/// Each file must be the published one: other images may not pass under its name.
 pub fn load(name: &str, split: Split, dir: &Path) -> Result<Dataset> {
+    read(name, split, dir, Verify::Checksums)
+}
+
+/// The same; without checksums, a file may also hold other images than the published one, and fewer, but not more.
+pub fn read(name: &str, split: Split, dir: &Path, verify: Verify) -> Result<Dataset> {
     let entry = catalogue::find(name)?;
     match &entry.source {
         Source::BuiltIn if name == "digits" => Ok(digits::load(entry, split)),
         Source::BuiltIn => Ok(synthetic::load(entry, split)),
-        Source::Files(files) => files::load(entry, files, split, dir),
+        Source::Files(files) => files::load(entry, files, split, dir, verify),
     }
+}
+
+/// What files are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// The checksums of the catalogue.
+    Checksums,
+    /// Nothing but what their format says.
+    Format,
 }
 
 #[cfg(test)]

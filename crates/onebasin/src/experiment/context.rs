@@ -1,6 +1,6 @@
 //! What a stage asks of the program that runs it: threads, data, a clock, and somebody to tell.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::progress::{Monitor, Progress};
 use crate::threads::ThreadPool;
 use std::fmt;
@@ -23,6 +23,16 @@ pub trait Host: Sync {
     /// Seconds since 1970.
     fn unix_time(&self) -> f64;
 
+    /// Bytes of memory that are free, if that is known.
+    fn free_memory(&self) -> Option<u64> {
+        None
+    }
+
+    /// Bytes that are free on the disk of a folder, which need not be there yet, if that is known.
+    fn free_disk(&self, _folder: &Path) -> Option<u64> {
+        None
+    }
+
     /// The host of one of several stages that run at the same time.
     fn part(&self, name: &str) -> Box<dyn Host + '_>;
 }
@@ -39,6 +49,17 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Refuses work that needs more memory than there is.
+    pub(super) fn check_memory(&self, what: &str, needed: u128, remedy: &'static str) -> Result<()> {
+        check_room(what, "memory".to_owned(), needed, self.host.free_memory(), remedy)
+    }
+
+    /// Refuses work that needs more space than there is on the disk of a folder.
+    pub(super) fn check_disk(&self, what: &str, folder: &Path, needed: u128, remedy: &'static str) -> Result<()> {
+        let place = format!("the disk of {}", folder.display());
+        check_room(what, place, needed, self.host.free_disk(folder), remedy)
+    }
+
     /// Runs work that reports to the host, under the name of a task.
     pub fn monitored<T>(&self, task: &str, work: impl FnOnce(&mut Monitor<'_>) -> Result<T>) -> Result<T> {
         let mut callback = |progress: Progress<'_>| self.host.progress(progress);
@@ -55,6 +76,13 @@ impl Context<'_> {
         let start = self.host.seconds();
         let value = work()?;
         Ok((value, self.host.seconds() - start))
+    }
+}
+
+fn check_room(what: &str, place: String, needed: u128, there: Option<u64>, remedy: &'static str) -> Result<()> {
+    match there.filter(|there| needed > u128::from(*there)) {
+        Some(there) => Err(Error::Room { what: what.to_owned(), place, needed, there, remedy }),
+        None => Ok(()),
     }
 }
 

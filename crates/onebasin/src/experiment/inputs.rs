@@ -1,5 +1,6 @@
 //! The posteriors that a stage reads: found, read and compared before anything is computed or written.
 
+use super::context::Context;
 use super::train_config::TrainConfig;
 use crate::align::{Criterion, Solver};
 use crate::data::{Examples, Subset};
@@ -58,7 +59,11 @@ pub(crate) fn find(paths: &[PathBuf], output: Option<&Path>) -> Result<Vec<Sourc
 }
 
 /// Reads posteriors; each must be complete, finite and of the first one's network.
-pub(crate) fn read(sources: &[Source]) -> Result<Vec<StoredPosterior>> {
+pub(crate) fn read(sources: &[Source], context: &Context<'_>) -> Result<Vec<StoredPosterior>> {
+    // Each is kept as it is and as features or permuted.
+    let bytes: u128 =
+        sources.iter().filter_map(|source| source.file.metadata().ok()).map(|file| 2 * u128::from(file.len())).sum();
+    context.check_memory(&format!("reading {} posteriors", sources.len()), bytes, "read fewer at a time")?;
     let mut all: Vec<StoredPosterior> = Vec::with_capacity(sources.len());
     for source in sources {
         let stored = StoredPosterior::read(&source.file)?;
@@ -150,8 +155,10 @@ pub(crate) fn aligned(
 
 /// The configuration that a posterior was trained by.
 pub(crate) fn config(provenance: &Provenance) -> Result<TrainConfig> {
-    serde_json::from_value(provenance.config.clone())
-        .map_err(|error| Error::Provenance { missing: format!("the configuration of its training ({error})") })
+    let config: TrainConfig = serde_json::from_value(provenance.config.clone())
+        .map_err(|error| Error::Provenance { missing: format!("the configuration of its training ({error})") })?;
+    config.prior.check().map_err(|error| error.within("prior"))?;
+    Ok(config)
 }
 
 /// The first `most` examples, scaled as a posterior's inputs; all as they are, if no number is given.

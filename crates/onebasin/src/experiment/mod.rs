@@ -7,7 +7,6 @@
 pub mod config;
 mod context;
 mod folder;
-pub mod hash;
 mod inputs;
 mod literature;
 mod measures;

@@ -1,6 +1,6 @@
 //! Names of posteriors and cells: their settings in words, and a hash at the end of folders that could be confused.
 
-use super::hash;
+use crate::hash;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::Value;

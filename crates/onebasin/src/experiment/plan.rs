@@ -2,6 +2,10 @@
 
 use super::pairing::Pairs;
 use super::stage::{Stage, Task};
+use super::train_config::TrainConfig;
+use crate::arch::Arch;
+use crate::data::catalogue;
+use crate::data::catalogue::Entry;
 use crate::error::{Error, Result};
 use std::any::Any;
 use std::fmt::Debug;
@@ -35,7 +39,7 @@ pub struct Plan<'a> {
 }
 
 /// A posterior of an experiment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     /// What pairs call it: its seed, or the name of its file.
     pub label: String,
@@ -43,10 +47,12 @@ pub struct Member {
     pub name: String,
     /// Its file.
     pub file: PathBuf,
+    /// How it is trained; none for one that is there already.
+    pub config: Option<TrainConfig>,
 }
 
 /// Two posteriors that are compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlannedPair {
     /// Both labels, such as `0-1`.
     pub name: String,
@@ -89,6 +95,39 @@ impl<'a> Plan<'a> {
             members: [from, to].map(|index| self.posteriors[index].clone()),
         };
         Ok(self.pairs.of(&labels)?.into_iter().map(pair).collect())
+    }
+
+    /// Refuses a method whose posteriors are not what a table reads: samples, or one point or Gaussian each.
+    pub fn check_method(&self, table: &str, samples: bool) -> Result<()> {
+        let wrong = |config: &&TrainConfig| config.infer.yields_samples() != samples;
+        let Some(config) = self.posteriors.iter().filter_map(|member| member.config.as_ref()).find(wrong) else {
+            return Ok(());
+        };
+        let expected = if samples {
+            format!("ensemble or hmc: [{table}] reads samples")
+        } else {
+            format!("map, vi or ivon: [{table}] reads points or Gaussians")
+        };
+        Err(Error::setting("train.infer.method", config.infer.name(), &expected))
+    }
+
+    /// Refuses a data set whose examples do not fit the networks of the cell; `table` reads it.
+    pub fn check_dataset(&self, table: &str, name: Option<&str>) -> Result<()> {
+        let Some(name) = name else { return Ok(()) };
+        let Entry { shape, classes, .. } = *catalogue::find(name).map_err(|error| error.within(table))?;
+        for config in self.posteriors.iter().filter_map(|member| member.config.as_ref()) {
+            let arch = Arch::new(config.arch.clone())?;
+            if (arch.input(), arch.classes()) != (shape, classes) {
+                let key = format!("{table}.dataset");
+                let expected = format!(
+                    "a data set of {} with {} classes, like that of the training",
+                    arch.input(),
+                    arch.classes()
+                );
+                return Err(Error::setting(&key, format_args!("{name}, of {shape} with {classes} classes"), &expected));
+            }
+        }
+        Ok(())
     }
 
     /// A table of the cell, if it is there.

@@ -187,8 +187,10 @@ impl Cell {
     pub(super) fn tasks(&self, folder: &Path) -> Result<Vec<Task>> {
         let sections: Vec<_> = self.sections.all().into_iter().map(|(_, section)| section).collect();
         let own = folder.join("cells").join(&self.id);
-        let given =
-            |Source { name, file }: &Source| Member { label: name.clone(), name: name.clone(), file: file.clone() };
+        let given = |Source { name, file }: &Source| {
+            let (label, name, file) = (name.clone(), name.clone(), file.clone());
+            Member { label, name, file, config: None }
+        };
         let mut plan = Plan {
             folder: own,
             posteriors: self.given.iter().map(given).collect(),
@@ -200,7 +202,8 @@ impl Cell {
             let name = format!("{POSTERIORS}/{id}");
             let folder = folder.join(&name);
             let file = folder.join(POSTERIOR);
-            plan.posteriors.push(Member { label: config.seed.to_string(), name: id.clone(), file });
+            let (label, name_of_folder) = (config.seed.to_string(), id.clone());
+            plan.posteriors.push(Member { label, name: name_of_folder, file, config: Some(config.clone()) });
             plan.tasks.push(Task::new(name, folder, Train::new(config.clone())));
         }
         for section in sections {

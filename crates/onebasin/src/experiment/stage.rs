@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::folder::{files, json, remove, write_json, write_text};
-use super::hash;
 use crate::error::{Error, Result};
+use crate::hash;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

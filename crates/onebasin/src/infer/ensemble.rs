@@ -1,7 +1,7 @@
 //! Deep ensembles: several MAP estimates from different initialisations, side by side.
 
 use super::{
-    Course, Divergence, Inference, Info, Map, MapConfig, Optimise, Problem, Schedule, Settings, Started, State,
+    Course, Divergence, Inference, Info, Map, MapConfig, Optimise, Problem, Schedule, Settings, Started, State, Vectors,
 };
 use crate::error::{Error, Result};
 use crate::posterior::{Posterior, Samples};
@@ -26,7 +26,13 @@ pub struct EnsembleConfig {
 }
 
 impl Settings for EnsembleConfig {
+    const YIELDS_SAMPLES: bool = true;
     const GROWS: &'static [&'static str] = &["optimise.epochs", "members"];
+
+    fn vectors(&self) -> Vectors {
+        let members = self.members as u128;
+        Vectors { in_memory: 4 * members, written: members }
+    }
 
     fn check(&self) -> Result<()> {
         self.optimise.check().map_err(|error| error.within("optimise"))?;

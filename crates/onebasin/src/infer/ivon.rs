@@ -2,7 +2,8 @@
 
 use super::optimise::{Noise, Optimisation};
 use super::{
-    Course, Divergence, Inference, Info, Optimise, Optimiser, Problem, Schedule, Settings, Started, State, start_point,
+    Course, Divergence, Inference, Info, Optimise, Optimiser, Problem, Schedule, Settings, Started, State, Vectors,
+    start_point,
 };
 use crate::error::{Error, Result};
 use crate::keys::number;
@@ -49,6 +50,11 @@ fn default_hessian_decay() -> f64 {
 impl Settings for IvonConfig {
     const GROWS: &'static [&'static str] = &["optimise.epochs"];
     const STARTS_AT_POSTERIOR: bool = true;
+
+    fn vectors(&self) -> Vectors {
+        // Mean, Hessian, momentum, a draw, its gradient and two sums.
+        Vectors { in_memory: 7, written: 2 }
+    }
 
     fn check(&self) -> Result<()> {
         self.optimise.check().map_err(|error| error.within("optimise"))?;

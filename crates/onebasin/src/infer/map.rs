@@ -1,7 +1,9 @@
 //! The MAP estimate: stochastic gradient ascent on the log posterior.
 
 use super::optimise::{Optimisation, StepRule};
-use super::{Course, Divergence, Inference, Info, Optimise, Problem, Schedule, Settings, Started, State, start_point};
+use super::{
+    Course, Divergence, Inference, Info, Optimise, Problem, Schedule, Settings, Started, State, Vectors, start_point,
+};
 use crate::error::Result;
 use crate::params::Params;
 use crate::posterior::Posterior;
@@ -20,6 +22,11 @@ pub struct MapConfig {
 impl Settings for MapConfig {
     const GROWS: &'static [&'static str] = &["optimise.epochs"];
     const STARTS_AT_POSTERIOR: bool = true;
+
+    fn vectors(&self) -> Vectors {
+        // Point, gradient and two moments.
+        Vectors { in_memory: 4, written: 1 }
+    }
 
     fn check(&self) -> Result<()> {
         self.optimise.check().map_err(|error| error.within("optimise"))

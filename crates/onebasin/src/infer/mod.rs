@@ -61,6 +61,15 @@ pub(crate) fn check_temperature(temperature: f64) -> Result<()> {
     Error::unless_positive("temperature", temperature)
 }
 
+/// How much room a method needs, in vectors over the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vectors {
+    /// Kept in memory, at least.
+    pub in_memory: u128,
+    /// Written as a posterior.
+    pub written: u128,
+}
+
 /// The settings of a method, and how it starts.
 trait Settings {
     /// Whether the method can start at a posterior.
@@ -69,8 +78,14 @@ trait Settings {
     /// Says what is wrong with the numbers.
     fn check(&self) -> Result<()>;
 
+    /// Whether its posterior is a number of samples, not a point or a Gaussian.
+    const YIELDS_SAMPLES: bool = false;
+
     /// Keys of the numbers that may be larger when a finished inference is extended.
     const GROWS: &'static [&'static str];
+
+    /// Number of vectors over the parameters that it keeps in memory, and of those that it writes.
+    fn vectors(&self) -> Vectors;
 
     /// How the learning rate changes, for a method that has one.
     fn schedule(&self) -> Option<Schedule> {
@@ -114,10 +129,24 @@ macro_rules! methods {
                 }
             }
 
+            /// Whether its posterior is a number of samples, not a point or a Gaussian.
+            pub fn yields_samples(&self) -> bool {
+                match self {
+                    $(Self::$Type(_) => <$Config as Settings>::YIELDS_SAMPLES,)+
+                }
+            }
+
             /// Keys of the numbers that may be larger when a finished inference is extended.
             pub fn grows(&self) -> &'static [&'static str] {
                 match self {
                     $(Self::$Type(_) => <$Config as Settings>::GROWS,)+
+                }
+            }
+
+            /// Number of vectors over the parameters that it keeps in memory, and of those that it writes.
+            pub fn vectors(&self) -> Vectors {
+                match self {
+                    $(Self::$Type(config) => Settings::vectors(config),)+
                 }
             }
 

@@ -5,7 +5,7 @@ use super::optimise::{Noise, Optimisation, StepRule};
 use super::prior::Place;
 use super::{
     Course, Divergence, Inference, Info, Optimise, Prior, Problem, Scaling, Schedule, Settings, Started, State,
-    Teacher, start_point,
+    Teacher, Vectors, start_point,
 };
 use crate::error::{Error, Result};
 use crate::keys::number;
@@ -67,6 +67,11 @@ const MOPED_FLOOR: f64 = 0.01;
 impl Settings for ViConfig {
     const GROWS: &'static [&'static str] = &["optimise.epochs"];
     const STARTS_AT_POSTERIOR: bool = true;
+
+    fn vectors(&self) -> Vectors {
+        // Mean, standard deviation, two moments of each, a draw and its gradient.
+        Vectors { in_memory: 8, written: 2 }
+    }
 
     fn check(&self) -> Result<()> {
         self.optimise.check().map_err(|error| error.within("optimise"))?;

@@ -2,10 +2,12 @@
 
 use super::tensors::{self, Entry, Tensors, put_floats};
 use crate::error::{Error, Result};
+use crate::hash::Hasher;
 use crate::infer::State;
 use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Everything that is needed to go on.
@@ -33,6 +35,9 @@ struct Metadata {
     run: RunState,
     numbers: Vec<String>,
     vectors: Vec<(String, usize)>,
+    /// SHA-256 of everything else: a state with a wrong bit would go on to a wrong result.
+    #[serde(default)]
+    sha256: String,
 }
 
 /// The tensor of all numbers, in f64 because text would round them.
@@ -46,6 +51,7 @@ impl Checkpoint {
             run: self.run.clone(),
             numbers: numbers.keys().cloned().collect(),
             vectors: vectors.iter().map(|(name, values)| (name.clone(), values.len())).collect(),
+            sha256: self.sha256(),
         };
         let values: Vec<&Vec<f32>> = vectors.values().collect();
         let mut entries = vec![Entry { name: NUMBERS.to_owned(), dtype: Dtype::F64, shape: vec![numbers.len()] }];
@@ -62,14 +68,37 @@ impl Checkpoint {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
         let tensors = Tensors::open(path)?;
-        let Metadata { run, numbers, vectors } = tensors.metadata()?;
+        let Metadata { run, numbers, vectors, sha256 } = tensors.metadata()?;
         let values = tensors.doubles(NUMBERS, numbers.len())?;
         let mut state = State { numbers: numbers.into_iter().zip(values).collect(), ..State::default() };
         for (name, len) in vectors {
             let values = tensors.floats(&vector_name(&name), &[len])?;
             state.vectors.insert(name, values);
         }
-        Ok(Self { state, run })
+        let checkpoint = Self { state, run };
+        if checkpoint.sha256() != sha256 {
+            return Err(tensors.unreadable("it is damaged: its checksum is wrong"));
+        }
+        Ok(checkpoint)
+    }
+
+    /// SHA-256 of all names and values.
+    fn sha256(&self) -> String {
+        let mut hasher = Hasher::default();
+        let mut add = |bytes: &[u8]| hasher.write_all(bytes).expect("a hash takes everything");
+        add(serde_json::to_string(&self.run).expect("it is plain data").as_bytes());
+        for (name, number) in &self.state.numbers {
+            add(name.as_bytes());
+            add(&number.to_le_bytes());
+        }
+        for (name, values) in &self.state.vectors {
+            add(name.as_bytes());
+            for part in values.chunks(1 << 12) {
+                let bytes: Vec<u8> = part.iter().flat_map(|value| value.to_le_bytes()).collect();
+                add(&bytes);
+            }
+        }
+        hasher.hex()
     }
 }
 

@@ -12,13 +12,47 @@ pub use posterior::{Aligned, Provenance, StoredPosterior};
 pub use samples::{PooledSamples, SampleFiles, StoredSamples};
 
 use crate::error::{Error, Result};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Opens a file that grows, made if it is not there; a symbolic link is refused, because what it leads to is not ours.
+pub(crate) fn open_growing(path: &Path) -> std::io::Result<File> {
+    if path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+        return Err(std::io::Error::other("it is a symbolic link, and what that leads to is not written to"));
+    }
+    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
+}
+
+/// Number of files that are being written by [`write_whole`].
+static WRITING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether some file of this process is half written: who ends the process now leaves its beginning behind.
+pub fn is_writing() -> bool {
+    WRITING.load(Ordering::SeqCst) > 0
+}
+
+/// One of the files that are being written.
+struct Writing;
+
+impl Writing {
+    fn begin() -> Self {
+        WRITING.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        WRITING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// Writes a file through a temporary one beside it, synced before it takes the name: after a crash at any moment there
 /// is the old file or the new one.
 pub fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let _writing = Writing::begin();
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
     let temporary = path.with_file_name(name);

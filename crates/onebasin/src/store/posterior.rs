@@ -32,6 +32,9 @@ pub struct Provenance {
     pub likelihood: Likelihood,
     /// The data it was trained on, with the subsets taken of it, such as `mnist first:5000`.
     pub data: String,
+    /// SHA-256 of the training examples, so that other ones cannot pass under the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_sha256: Option<String>,
     /// What was done to the inputs.
     pub standardisation: Standardisation,
     /// The seed of the run.

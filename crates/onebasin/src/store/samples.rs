@@ -3,11 +3,11 @@
 
 use super::posterior::{Kind, Metadata, Opened, Provenance, entries};
 use super::tensors::{self, NO_PANIC, Tensors, get_floats, put_floats};
-use super::write_whole;
+use super::{open_growing, write_whole};
 use crate::error::{Error, Result};
 use crate::params::{Layout, Params};
 use crate::posterior::Draws;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ impl SampleFiles {
         let open = |(chain, keep): (usize, &u64)| {
             let path = file_of(folder, chain);
             let opened = (|| {
-                let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
+                let mut file = open_growing(&path)?;
                 // The number comes from a file, so it may be anything.
                 let found = file.metadata()?.len();
                 let Some(len) = keep.checked_mul(sample_bytes(layout)).filter(|len| *len <= found) else {

@@ -285,6 +285,29 @@ fn states_that_lie_about_themselves_are_refused() {
 }
 
 #[test]
+fn no_bit_of_a_state_can_be_wrong() {
+    let (_, values) = parts(STATE);
+    let start = FILES[STATE].len() - values.len();
+    for bit in 0..8 * values.len() {
+        let mut bytes = FILES[STATE].clone();
+        bytes[start + bit / 8] ^= 1 << (bit % 8);
+        assert!(errors(&bytes)[1].as_ref().is_some_and(|said| said.contains("checksum")), "bit {bit}");
+    }
+    let bytes = with_metadata(STATE, |metadata| metadata["run"]["log_bytes"] = json!(1));
+    assert!(errors(&bytes)[1].as_ref().is_some_and(|said| said.contains("checksum")));
+}
+
+#[test]
+fn a_header_that_has_a_name_twice_is_refused() {
+    let (header, values) = parts(POINT);
+    let header = header.to_string();
+    let name = "head.bias";
+    let entry = format!("{{\"{name}\":{{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}},");
+    let said = errors(&assemble(header.replacen('{', &entry, 1).as_bytes(), values))[0].clone().unwrap();
+    assert!(said.contains(&format!("`{name}` is in it twice")), "{said}");
+}
+
+#[test]
 fn a_standard_deviation_below_zero_is_refused_by_name() {
     let (header, _) = parts(GAUSSIAN);
     let at = header["std/head.bias"]["data_offsets"][0].as_u64().unwrap() as usize;

@@ -48,6 +48,7 @@ fn provenance() -> Provenance {
         spec: None,
         likelihood: Likelihood::Gaussian { variance: 0.1 },
         data: "digits first:10 \"quoted\" ü".to_owned(),
+        data_sha256: Some("0123".to_owned()),
         standardisation: Standardisation { scaling: Scaling::Standard, scale: vec![0.1], shift: vec![-1.0 / 3.0] },
         seed: u64::MAX,
         config: serde_json::json!({ "rate": 0.1, "list": [1, "two", null], "table": { "é": -0.0 } }),

@@ -108,7 +108,9 @@ impl Section for BarrierSettings {
     }
 
     fn plan(&self, plan: &mut Plan<'_>) -> Result<()> {
-        for pair in plan.pairs("barrier")? {
+        plan.check_method(Barrier::NAME, false)?;
+        plan.check_dataset(Barrier::NAME, self.dataset.as_deref())?;
+        for pair in plan.pairs(Barrier::NAME)? {
             let known = |criterion: &Criterion| {
                 let known = plan_alignment(plan, &pair, *criterion, self.solver, self.reference)?;
                 Ok((criterion.to_string(), known))
@@ -201,7 +203,7 @@ impl Stage for Barrier {
     fn run(&self, context: &Context<'_>, _: Option<&Folder>) -> Result<BarrierResult> {
         let settings = &self.settings;
         settings.check()?;
-        let pair = self.inputs.open(settings.wanted(), context.data)?;
+        let pair = self.inputs.open(settings.wanted(), context)?;
         let first = &pair.stored[0];
         let mut predictor = Predictor::new(&pair.arch, first.provenance.likelihood, &context.pool)?;
         let aligned = self.alignments(&pair, context)?;

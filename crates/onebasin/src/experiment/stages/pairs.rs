@@ -1,7 +1,7 @@
 //! Two posteriors between which something is measured: whether they can be compared, on which examples, and how the
 //! second is permuted.
 
-use super::align::{AlignSettings, Known, Matching, read_permutations};
+use super::align::{AlignSettings, Known, Matching, read_group_permutations, read_permutations};
 use crate::align::{Criterion, Solver};
 use crate::arch::Arch;
 use crate::data::{Examples, Split};
@@ -59,13 +59,14 @@ impl PairInputs {
     }
 
     /// Reads the posteriors and the examples.
-    pub(super) fn open(&self, wanted: Wanted<'_>, data: &Path) -> Result<Pair> {
+    pub(super) fn open(&self, wanted: Wanted<'_>, context: &Context<'_>) -> Result<Pair> {
         let sources = inputs::find(&self.posteriors, None)?;
-        let stored = inputs::read(&sources)?;
+        let stored = inputs::read(&sources, context)?;
         check(&sources, &stored)?;
         let arch = stored[0].provenance.network()?;
         let spec = Spec::of(&arch);
-        let examples = wanted.load(data, &stored[0], &arch).map_err(|error| error.at(sources[0].file.display()))?;
+        let examples =
+            wanted.load(context.data, &stored[0], &arch).map_err(|error| error.at(sources[0].file.display()))?;
         let gaussians = [0, 1].map(|index: usize| stored[index].posterior.gaussian().into_owned());
         Ok(Pair { sources, stored, arch, spec, gaussians, examples })
     }
@@ -94,10 +95,10 @@ impl PairInputs {
 impl Pair {
     /// The second posterior, permuted as files say.
     pub(super) fn read(&self, known: &Known) -> Result<Permuted> {
-        let read = |file: &Path| read_permutations(file, [&self.sources[0], &self.sources[1]], &self.spec);
         self.permute(match known {
-            Known::File(file) => read(file)?,
+            Known::File(file) => read_permutations(file, [&self.sources[0], &self.sources[1]], &self.spec)?,
             Known::Both(files) => {
+                let read = |file: &Path| read_group_permutations(file, &self.spec);
                 let identity = || Ok(Permutations::identity(&self.spec));
                 let [fixed, moved] = files.each_ref().map(|file| file.as_deref().map_or_else(identity, read));
                 // As the reference sees the second, and back to how the first sees the reference.

@@ -63,7 +63,9 @@ impl Section for PlaneSettings {
     }
 
     fn plan(&self, plan: &mut Plan<'_>) -> Result<()> {
-        for pair in plan.pairs("plane")? {
+        plan.check_method(Plane::NAME, false)?;
+        plan.check_dataset(Plane::NAME, self.dataset.as_deref())?;
+        for pair in plan.pairs(Plane::NAME)? {
             let permutations = plan_alignment(plan, &pair, self.criterion, self.solver, PairReference::Pairwise)?;
             let alignments = vec![(self.criterion.to_string(), permutations)];
             let inputs = PairInputs { posteriors: pair.files(), alignments };
@@ -133,7 +135,7 @@ impl Stage for Plane {
     fn run(&self, context: &Context<'_>, _: Option<&Folder>) -> Result<PlaneResult> {
         let settings = &self.settings;
         settings.check()?;
-        let pair = self.inputs.open(settings.wanted(), context.data)?;
+        let pair = self.inputs.open(settings.wanted(), context)?;
         let provenance = &pair.stored[0].provenance;
         // The log posterior is that of the data that the posterior was trained on.
         let density = if settings.splits.contains(&Split::Train) && settings.dataset.is_none() {

@@ -1,7 +1,7 @@
 //! Hamiltonian Monte Carlo: full batches, several chains, the step size adapted while they burn in.
 
 use super::ensemble::member_seed;
-use super::{Course, Inference, Info, Mean, Problem, Settings, Started, State};
+use super::{Course, Inference, Info, Mean, Problem, Settings, Started, State, Vectors};
 use crate::error::{Error, Result};
 use crate::keys::number;
 use crate::params::Params;
@@ -58,7 +58,14 @@ fn default_acceptance() -> f64 {
 
 impl Settings for HmcConfig {
     const STARTS_AT_POSTERIOR: bool = true;
+    const YIELDS_SAMPLES: bool = true;
     const GROWS: &'static [&'static str] = &["samples", "chains"];
+
+    fn vectors(&self) -> Vectors {
+        let chains = self.chains as u128;
+        // Two places with their gradients, and the momentum.
+        Vectors { in_memory: 5 * chains, written: chains * u128::from(self.samples) }
+    }
 
     fn check(&self) -> Result<()> {
         Error::unless_counted("chains", self.chains as u64)?;

@@ -3,8 +3,8 @@
 use super::{Align, AlignSettings};
 use crate::align::{Alignment, Between, Candidate, Criterion, Learning, Session, learn};
 use crate::error::{Error, Result};
-use crate::experiment::hash::{sha256_of_file, short};
 use crate::experiment::{Context, Stage as _};
+use crate::hash::{sha256_of_file, short};
 use crate::infer::State;
 use crate::progress::Monitor;
 use crate::store::{Checkpoint, RunState};

@@ -19,7 +19,7 @@ pub(super) fn align(
     folder: &Folder,
     context: &Context<'_>,
 ) -> Result<Outcome> {
-    let stored = inputs::read(sources)?;
+    let stored = inputs::read(sources, context)?;
     let mut members = Members::new(settings, sources, &stored, folder, context)?;
     let pairs = if settings.to == Target::First { members.to_first()? } else { Vec::new() };
     let together = if settings.to == Target::First { None } else { Some(members.together()?) };

@@ -297,16 +297,36 @@ pub(crate) fn plan_alignment(
     Ok(Known::Both([&pair.members[0], &pair.members[1]].map(|member| file(&member.name))))
 }
 
-/// Reads permutations, or the result of an alignment that names the file of those between two posteriors.
+/// Reads permutations, or the result of an alignment that names the file of those between two posteriors. A file of permutations
+/// that lies where an alignment left it must be of these posteriors, too.
 pub(crate) fn read_permutations(file: &Path, sources: [&Source; 2], spec: &Spec) -> Result<Permutations> {
-    let read = |file: &Path| fs::read_to_string(file).map_err(|error| Error::file(file, error));
-    let text = read(file)?;
-    let Ok(alignment) = serde_json::from_str::<AlignResult>(&text) else {
-        return Permutations::from_json(spec, &text).map_err(|error| error.at(file.display()));
-    };
-    let inside = alignment.permutations_between(sources).map_err(|error| error.at(file.display()))?;
-    let inside = file.with_file_name(inside);
-    Permutations::from_json(spec, &read(&inside)?).map_err(|error| error.at(inside.display()))
+    let text = read_text(file)?;
+    let alignment = serde_json::from_str::<AlignResult>(&text).ok();
+    if let Some(alignment) = &alignment {
+        let inside = alignment.permutations_between(sources).map_err(|error| error.at(file.display()))?;
+        return read_group_permutations(&file.with_file_name(inside), spec);
+    }
+    let folder = file.parent().filter(|folder| folder.ends_with(PERMUTATIONS)).and_then(Path::parent);
+    if let Some(folder) = folder
+        && let Ok(text) = read_text(&folder.join(Align::RESULT))
+        && let Ok(alignment) = serde_json::from_str::<AlignResult>(&text)
+    {
+        let own = alignment.permutations_between(sources).map_err(|error| error.at(file.display()))?;
+        if file.file_name() != own.file_name() {
+            let reason = format!("it has permutations of another posterior than {}", sources[1].file.display());
+            return Err(Error::File { path: file.to_owned(), reason });
+        }
+    }
+    Permutations::from_json(spec, &text).map_err(|error| error.at(file.display()))
+}
+
+/// Reads permutations, of whichever posteriors.
+pub(crate) fn read_group_permutations(file: &Path, spec: &Spec) -> Result<Permutations> {
+    Permutations::from_json(spec, &read_text(file)?).map_err(|error| error.at(file.display()))
+}
+
+fn read_text(file: &Path) -> Result<String> {
+    fs::read_to_string(file).map_err(|error| Error::file(file, error))
 }
 
 /// A network with random inputs on which its function must not change.

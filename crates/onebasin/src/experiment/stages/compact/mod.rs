@@ -91,6 +91,7 @@ impl Section for CompactSettings {
     }
 
     fn plan(&self, plan: &mut Plan<'_>) -> Result<()> {
+        plan.check_method(Compact::NAME, true)?;
         plan.add(Compact::NAME, Compact { settings: self.clone(), samples: plan.posteriors(Compact::NAME)? });
         Ok(())
     }

@@ -4,9 +4,9 @@ use super::TrainResult;
 use crate::error::{Error, Result};
 use crate::experiment::folder::{lock, remove, write_text};
 use crate::experiment::{POSTERIOR, Stage, TrainConfig};
-use crate::store::{Checkpoint, SampleFiles};
+use crate::store::{Checkpoint, Provenance, SampleFiles, open_growing};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -141,18 +141,24 @@ impl Files {
     /// What a finished run left, if it is one.
     pub(super) fn finished(&self) -> Result<Option<TrainResult>> {
         let path = self.join(RESULT);
-        if !path.exists() || !self.join(POSTERIOR).exists() {
+        // Somebody may have removed or damaged the posterior: the state that is kept makes it again.
+        if !path.exists() || Provenance::read(&self.join(POSTERIOR)).is_err() {
             return Ok(None);
         }
         let text = std::fs::read_to_string(&path).map_err(|error| Error::file(&path, error))?;
         serde_json::from_str(&text).map(Some).map_err(|error| Error::damaged(&path, &error))
     }
 
+    /// Whether a finished run of chains has no posterior any more, which alone had its samples.
+    pub(super) fn has_lost_samples(&self) -> bool {
+        self.join(RESULT).exists() && Provenance::read(&self.join(POSTERIOR)).is_err()
+    }
+
     /// Opens the log, cut to `keep` bytes.
     pub(super) fn open_log(&self, keep: u64) -> Result<File> {
         let path = self.join(LOG);
         let opened = (|| {
-            let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+            let mut file = open_growing(&path)?;
             if file.metadata()?.len() < keep {
                 return Err(std::io::Error::other("it is shorter than when the run was saved"));
             }

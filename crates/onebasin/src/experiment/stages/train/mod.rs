@@ -102,13 +102,16 @@ impl Stage for Train {
             }
         }
         // Whatever is wrong with the settings or the data is found before the first file is written or removed.
-        let prepared = Prepared::new(&self.config, context)?;
+        let prepared = Prepared::new(&self.config, path, context)?;
         let files = match earlier {
             Some(files) => files,
             None => Files::open(path)?,
         };
         let mut before = None;
         if replace {
+            files.clear()?;
+        } else if shorter.is_none() && prepared.has_chains() && files.has_lost_samples() {
+            context.host.message(&format!("{}: its posterior is gone or damaged, so it starts again", path.display()));
             files.clear()?;
         } else if let Some(less) = shorter {
             before = Some(files.extend(&self.config, prepared.has_chains())?);

@@ -2,12 +2,13 @@
 
 use super::TrainResult;
 use super::files::{CHECKPOINT, Files, LOG, RESULT};
+use crate::arch::Arch;
 use crate::data::{Examples, Split};
 use crate::error::{Error, Result};
 use crate::experiment::folder::write_json;
 use crate::experiment::{Context, POSTERIOR, TrainConfig, posterior_file};
 use crate::infer::diagnostics::Convergence;
-use crate::infer::{Divergence, Inference, Info, Problem, diagnostics};
+use crate::infer::{Divergence, Inference, Info, Problem, Vectors, diagnostics};
 use crate::measure::Quality;
 use crate::params::Params;
 use crate::posterior::{Draws, Predictor, SampleProbabilities};
@@ -40,7 +41,12 @@ impl Prepared {
         self.inference.chains() > 0
     }
 
-    pub(super) fn new(config: &TrainConfig, context: &Context<'_>) -> Result<Self> {
+    pub(super) fn new(config: &TrainConfig, folder: &Path, context: &Context<'_>) -> Result<Self> {
+        let bytes = 4 * Arch::new(config.arch.clone())?.layout().len() as u128;
+        let Vectors { in_memory, written } = config.infer.vectors();
+        let what = format!("a training by {}", config.infer.name());
+        context.check_memory(&what, bytes * in_memory, "choose a smaller network, or fewer members or chains")?;
+        context.check_disk(&what, folder, bytes * written, "choose a smaller network, or fewer samples")?;
         let training = config.data.training(context.data)?;
         let test = config.data.whole(Split::Test, context.data, training.standardisation())?;
         let problem = config.problem(training)?;
@@ -238,6 +244,7 @@ impl<'a> Training<'a> {
             spec: None,
             likelihood: self.prepared.config.likelihood,
             data: self.prepared.config.data.describe(),
+            data_sha256: Some(self.prepared.problem.training.dataset().sha256()),
             standardisation: self.prepared.problem.training.standardisation().clone(),
             seed: self.prepared.config.seed,
             config: serde_json::to_value(&self.prepared.config).expect("a configuration is plain data"),

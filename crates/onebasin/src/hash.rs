@@ -1,4 +1,4 @@
-//! SHA-256 of files and of settings, which tells whether a result is up to date.
+//! SHA-256 of files, data and settings: whether a file is the one that was published or written, and a result up to date.
 
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -46,7 +46,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 }
 
 /// The first digits of the SHA-256 of a value as JSON, enough to tell cells and posteriors apart.
-pub(super) fn short(value: &impl Serialize) -> String {
+pub(crate) fn short(value: &impl Serialize) -> String {
     let mut digits = sha256(serde_json::to_string(value).expect("settings are plain data").as_bytes());
     digits.truncate(8);
     digits

@@ -1,0 +1,44 @@
+//! What the computer has left: memory, and space on disks.
+
+use std::fs;
+use std::path::Path;
+
+/// Bytes of memory that can be had without swapping, within the limit of a container; only Linux tells.
+pub(crate) fn free_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let number = |file: &str| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
+    let container = number("/sys/fs/cgroup/memory.max").zip(number("/sys/fs/cgroup/memory.current"));
+    let free = 1024 * kibibytes;
+    Some(container.map_or(free, |(limit, used)| free.min(limit.saturating_sub(used))))
+}
+
+/// Bytes that this user may write to the disk of a folder, which need not be there yet.
+#[cfg(unix)]
+pub(crate) fn free_disk(folder: &Path) -> Option<u64> {
+    let whole = std::path::absolute(folder).ok()?;
+    let there = whole.ancestors().find(|folder| folder.exists())?;
+    let disk = rustix::fs::statvfs(there).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Nobody tells.
+#[cfg(not(unix))]
+pub(crate) fn free_disk(_: &Path) -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn there_is_some_of_everything() {
+        assert!(free_memory().is_some_and(|bytes| bytes > 1 << 20));
+        for folder in [".", "/", "no/such/folder"] {
+            assert!(free_disk(Path::new(folder)).is_some(), "{folder}");
+        }
+    }
+}

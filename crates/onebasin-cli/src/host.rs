@@ -151,6 +151,7 @@ impl Signals {
 }
 
 /// Ends the process some time after a signal, but never while a file is half written.
+#[expect(clippy::exit, reason = "nobody else can end work that does not listen")]
 fn end_after_grace(signal: i32) -> ! {
     thread::sleep(GRACE);
     while store::is_writing() {

@@ -99,12 +99,14 @@ fn barriers_are_what_their_definitions_say() {
     let Curves { path, .. } = curves(&gaussian(1, 0.2), &gaussian(2, 0.3), SETTINGS, 1);
     let losses: Vec<f64> = path.points.iter().map(|point| point.loss.value).collect();
     let (first, last) = (losses[0], losses[6]);
-    let over = |base: &dyn Fn(f64) -> f64| {
-        let rises = path.points.iter().map(|point| point.loss.value - base(point.tau));
+    let over = |points: &[Point], base: &dyn Fn(f64) -> f64| {
+        let rises = points.iter().map(|point| point.loss.value - base(point.tau));
         rises.fold(f64::NEG_INFINITY, f64::max)
     };
-    assert!((path.loss.barrier.value - over(&|tau| (1.0 - tau) * first + tau * last)).abs() < 1e-14);
-    assert!((path.loss.instability.value - over(&|_| f64::midpoint(first, last))).abs() < 1e-14);
+    let chord = |tau: f64| (1.0 - tau) * first + tau * last;
+    assert!((path.loss.barrier.value - over(&path.points[1..6], &chord)).abs() < 1e-14);
+    assert!((path.loss.barrier.value.max(0.0) - over(&path.points, &chord)).abs() < 1e-14);
+    assert!((path.loss.instability.value - over(&path.points, &|_| f64::midpoint(first, last))).abs() < 1e-14);
     assert!((path.loss.midpoint.value - (losses[3] - f64::midpoint(first, last))).abs() < 1e-14);
     assert_eq!(path.loss.midpoint.at, 0.5);
     let highest = path.points.iter().find(|point| point.tau == path.loss.instability.at).unwrap();
@@ -131,7 +133,9 @@ fn exchanged_ends_mirror_the_curve() {
 fn a_mixture_loses_nothing() {
     for (seed, std) in [(2, 0.0), (3, 0.1), (4, 0.5)] {
         let Curves { mixture, path, .. } = curves(&gaussian(1, std), &gaussian(seed, std), SETTINGS, 2);
-        assert!(mixture.loss.barrier.value.abs() < 1e-15, "{}", mixture.loss.barrier.value);
+        // Its barrier is not clipped at zero, where it would have no error.
+        assert!(mixture.loss.barrier.value < 0.0, "{}", mixture.loss.barrier.value);
+        assert!(mixture.loss.barrier.standard_error.is_none_or(|error| error > 0.0));
         assert!(mixture.loss.midpoint.value < 0.0);
         for end in [0, SETTINGS.points - 1] {
             assert_eq!(mixture.points[end], path.points[end]);

@@ -47,7 +47,8 @@ pub struct Estimate {
 /// Three answers to how much a curve rises, L₀ and L₁ its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Barriers {
-    /// The largest L(τ) − ((1 − τ) L₀ + τ L₁): never negative, since it is zero at the ends.
+    /// The largest L(τ) − ((1 − τ) L₀ + τ L₁) over the inner points: negative where the whole curve lies below the chord.
+    /// The ends would add a zero, and so clip it: max(0, barrier) is the largest over all points.
     pub barrier: Barrier,
     /// L(½) − ½ (L₀ + L₁).
     pub midpoint: Barrier,
@@ -101,14 +102,14 @@ fn rises(grid: &[f64], curve: &[f64]) -> [Barrier; 3] {
     let (first, last) = (curve[0], curve[curve.len() - 1]);
     // A curve that is not a number somewhere has no largest value.
     let exceeds = |next: f64, best: f64| next > best || next.is_nan() && !best.is_nan();
-    let over = |base: &dyn Fn(f64) -> f64| {
-        let rises = grid.iter().zip(curve).map(|(tau, value)| rise(value - base(*tau), *tau));
+    let over = |points: Range<usize>, base: &dyn Fn(f64) -> f64| {
+        let rises = points.map(|index| rise(curve[index] - base(grid[index]), grid[index]));
         let largest = rises.reduce(|best, next| if exceeds(next.value, best.value) { next } else { best });
-        largest.expect("a grid has points")
+        largest.expect("a grid has a point between its ends")
     };
-    let mean = between(first, last, 0.5);
-    let middle = rise(curve[curve.len() / 2] - mean, grid[grid.len() / 2]);
-    [over(&|tau| between(first, last, tau)), middle, over(&|_| mean)]
+    let (count, mean) = (grid.len(), between(first, last, 0.5));
+    let middle = rise(curve[count / 2] - mean, grid[count / 2]);
+    [over(1..count - 1, &|tau| between(first, last, tau)), middle, over(0..count, &|_| mean)]
 }
 
 /// The standard deviation of some numbers, if there are two or more.
@@ -257,6 +258,21 @@ impl Scores {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_curve_below_its_chord_has_a_negative_barrier_with_an_error() {
+        let score = |nll| Score { nll, ..Score::default() };
+        // The replicates sag by 0.4 and 0.2: a maximum over the ends too would be zero in both, and so would its error.
+        let scores = [[1.0, 1.0, 1.0], [0.7, 0.6, 0.8], [1.0, 1.0, 1.0]].map(|[whole, first, second]| Scores {
+            whole: score(whole),
+            replicates: vec![score(first), score(second)],
+        });
+        let Barriers { barrier, midpoint, instability } = Curve::new(&[0.0, 0.5, 1.0], &scores, 1).loss;
+        assert!((barrier.value + 0.3).abs() < 1e-12 && barrier.at == 0.5, "{barrier:?}");
+        assert!((barrier.standard_error.unwrap() - 0.02_f64.sqrt()).abs() < 1e-12, "{barrier:?}");
+        assert_eq!(barrier, midpoint);
+        assert_eq!((instability.value, instability.at), (0.0, 0.0));
+    }
 
     #[test]
     fn the_standard_error_is_that_of_the_mean() {

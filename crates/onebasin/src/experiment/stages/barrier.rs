@@ -192,7 +192,7 @@ pub struct Row {
 
 impl Stage for Barrier {
     const NAME: &'static str = "barrier";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
     const FILES: &'static [&'static str] = &[CURVES];
     type Result = BarrierResult;
 

@@ -6,14 +6,17 @@ use crate::table::Alignment::{Left, Right};
 use crate::table::Table;
 use onebasin::measure::Estimate;
 
+/// Number of digits that a small standard error may add to a number.
+const MORE: usize = 5;
+
 /// An axis on which equal distances are equal differences.
 pub(crate) fn linear(label: &str) -> Axis {
-    Axis { label: label.to_owned(), scale: Scale::Linear }
+    Axis { label: label.to_owned(), scale: Scale::Linear, categories: Vec::new() }
 }
 
 /// An axis on which equal distances are equal ratios.
 pub(crate) fn log(label: &str) -> Axis {
-    Axis { label: label.to_owned(), scale: Scale::Log }
+    Axis { scale: Scale::Log, ..linear(label) }
 }
 
 /// The axis for some numbers: logarithmic if all are positive and differ by more than a factor of ten.
@@ -25,7 +28,12 @@ pub(crate) fn fitting(label: &str, numbers: impl Iterator<Item = f64>) -> Axis {
 /// A figure of lines.
 pub(crate) fn lines(id: String, title: &str, caption: &str, axes: [Axis; 2], series: Vec<Series>) -> Figure {
     let [x, y] = axes;
-    Figure { id, title: title.to_owned(), caption: caption.to_owned(), chart: Chart::Lines(Lines { x, y, series }) }
+    Figure {
+        id,
+        title: title.to_owned(),
+        caption: caption.to_owned(),
+        chart: Chart::Lines(Lines { x, y, equal: false, series }),
+    }
 }
 
 /// A line without markers.
@@ -33,6 +41,7 @@ pub(crate) fn curve(name: &str, group: &str, points: impl IntoIterator<Item = Po
     Series {
         name: name.to_owned(),
         group: group.to_owned(),
+        colour: None,
         reference: false,
         markers: false,
         points: points.into_iter().collect(),
@@ -75,13 +84,54 @@ pub(crate) fn row<I: IntoIterator<Item = String>>(name: impl Into<String>, cells
     std::iter::once(name.into()).chain(cells)
 }
 
-/// A number with its standard error, if it has one.
+/// A number with its standard error, if it has one, in this many digits, or in as many as show that the error is not zero.
 pub(crate) fn with_error(Estimate { value, standard_error }: Estimate, unit: f64, digits: usize) -> String {
-    let error = standard_error.map_or_else(String::new, |error| format!(" ± {:.digits$}", error * unit));
-    format!("{:.digits$}{error}", value * unit)
+    let error = standard_error.map(|error| error * unit);
+    let shown = |digits: &usize| error.is_none_or(|error| error >= 0.5 * 0.1_f64.powi(*digits as i32));
+    let digits = (digits..digits + MORE).find(shown).unwrap_or(digits);
+    let number = format!("{:.digits$}", value * unit);
+    let is_zero = !number.contains(|c: char| c.is_ascii_digit() && c != '0');
+    let number = number.strip_prefix('-').filter(|_| is_zero).unwrap_or(&number);
+    match error {
+        Some(0.0) => format!("{number} ± 0"),
+        Some(error) => format!("{number} ± {error:.digits$}"),
+        None => number.to_owned(),
+    }
+}
+
+/// A count of things in words, such as `1 pair` and `10,000 samples`.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap_or_default()).collect();
+    format!("{} {thing}{}", groups.join(","), if number == 1 { "" } else { "s" })
 }
 
 /// A value as text, or a dash where there is none.
 pub(crate) fn or_dash<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_error_is_rounded_to_zero() {
+        let text = |value, error, digits| with_error(Estimate { value, standard_error: error }, 1.0, digits);
+        assert_eq!(text(1.61726, Some(0.01968), 3), "1.617 ± 0.020");
+        assert_eq!(text(-0.00001, Some(0.000_02), 4), "-0.00001 ± 0.00002");
+        assert_eq!(text(-0.00001, Some(0.3), 1), "0.0 ± 0.3");
+        assert_eq!(text(0.0, Some(0.0), 5), "0.00000 ± 0");
+        assert_eq!(text(0.25, None, 1), "0.2");
+        assert_eq!(text(0.5, Some(f64::NAN), 1), "0.5 ± NaN");
+    }
+
+    #[test]
+    fn counts_have_commas_and_a_plural() {
+        assert_eq!(
+            [count(1, "pair"), count(1797, "sample"), count(1_000_000, "x")],
+            ["1 pair", "1,797 samples", "1,000,000 xs"]
+        );
+    }
 }

@@ -9,6 +9,25 @@ pub enum Error {
     /// A file of an experiment cannot be read, or a file of the report cannot be written.
     #[error(transparent)]
     Library(#[from] onebasin::error::Error),
+    /// A folder has no results.
+    #[error(
+        "{}: it has no measures.json, alignment.json or result.json, so it is not the folder of a finished experiment or \
+         stage; the command that writes it has not ended, or it is another folder",
+        folder.display()
+    )]
+    NoResult {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A file would be replaced that no report wrote, or that was changed since.
+    #[error(
+        "{}: `onebasin report` did not write it as it is, so nothing is replaced; move it away, or name another place with -o",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
     /// The results of an experiment cannot be shown.
     #[error("cannot report the experiment in {}", folder.display())]
     Experiment {

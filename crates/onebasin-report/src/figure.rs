@@ -32,6 +32,8 @@ pub struct Axis {
     pub label: String,
     /// Scale of the axis.
     pub scale: Scale,
+    /// Names at the coordinates 0, 1, 2 and so on, if the axis shows kinds instead of numbers. Lines do not join kinds.
+    pub categories: Vec<String>,
 }
 
 /// Lines over two axes.
@@ -41,6 +43,8 @@ pub struct Lines {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
+    /// Whether equal distances have equal lengths on both axes.
+    pub equal: bool,
     /// Series of points; series with equal names have the same colour.
     pub series: Vec<Series>,
 }
@@ -53,7 +57,10 @@ pub struct Series {
     /// Group of the series, such as the data split "test"; may be empty. Series of one group have the same dashes, and a
     /// page shows and hides them together.
     pub group: String,
-    /// Whether the other series are compared with this one; if so, it is dashed and grey.
+    /// Number of the colour, the same for series of equal names; without one it is the place of the name in the figure.
+    /// [`crate::Page::assign_colours`] gives a name one colour in all figures of a page.
+    pub colour: Option<usize>,
+    /// Whether the other series are compared with this one; if so, it is grey.
     pub reference: bool,
     /// Whether each point has a marker and an error bar; if not, a band shows the standard errors.
     pub markers: bool,
@@ -83,8 +90,12 @@ pub struct HeatMap {
     pub xs: Vec<f64>,
     /// Vertical coordinates of the rows, in ascending order.
     pub ys: Vec<f64>,
+    /// Whether equal distances have equal lengths on both axes.
+    pub equal: bool,
     /// Colour bar.
     pub value: Axis,
+    /// Ends of the colour bar, so that several maps have one scale; without them it covers all values.
+    pub limits: Option<[f64; 2]>,
     /// Values of the grid, of shape (y, x). A cell is blank if the colour bar cannot show its value.
     pub values: Vec<f64>,
     /// Points with names.
@@ -100,6 +111,13 @@ pub struct Annotation {
     pub x: f64,
     /// Vertical coordinate.
     pub y: f64,
+}
+
+impl Axis {
+    /// Returns the name of the kind at a coordinate; none on an axis of numbers.
+    pub(crate) fn category(&self, at: f64) -> Option<&str> {
+        self.categories.get(at as usize).map(String::as_str)
+    }
 }
 
 impl Series {
@@ -119,9 +137,21 @@ impl Lines {
         self.series.len() > 1 || self.series.iter().any(|series| !series.label().is_empty())
     }
 
+    /// Returns the distinct names in the order of the series.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        distinct(self.series.iter().map(|series| series.name.as_str()))
+    }
+
     /// Returns the distinct groups in the order of the series.
     pub(crate) fn groups(&self) -> Vec<&str> {
         distinct(self.series.iter().map(|series| series.group.as_str()))
+    }
+
+    /// Returns by how much the points of a series stand beside the name of their kind, so that series do not hide each
+    /// other; zero on an axis of numbers.
+    pub(crate) fn shift(&self, series: usize) -> f64 {
+        let count = self.series.len();
+        if self.x.categories.is_empty() { 0.0 } else { 0.6 * ((series as f64 + 0.5) / count as f64 - 0.5) }
     }
 
     /// Returns all points that both axes can show.
@@ -163,7 +193,10 @@ impl HeatMap {
         Grid {
             x: Range::covering(self.x.scale, columns.iter().copied().chain(annotated(|it| it.x))),
             y: Range::covering(self.y.scale, rows.iter().copied().chain(annotated(|it| it.y))),
-            value: Range::covering(self.value.scale, self.values.iter().copied()),
+            value: Range::covering(
+                self.value.scale,
+                self.values.iter().copied().chain(self.limits.into_iter().flatten()),
+            ),
             columns,
             rows,
         }

@@ -5,7 +5,7 @@
 #[path = "sample/mod.rs"]
 mod sample;
 
-use onebasin_report::{Chart, HeatMap, Lines};
+use onebasin_report::{Chart, HeatMap, Lines, Series};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -101,24 +101,29 @@ fn close(said: &[f64], expected: &[f64]) -> bool {
 }
 
 fn check_lines(seen: &Value, lines: &Lines, name: &str) {
-    let several = lines.series.iter().any(|series| series.group != lines.series[0].group);
-    let toggles = seen["toggles"].as_array().unwrap();
-    assert_eq!(toggles.len(), lines.series.len(), "{name}");
-    for (index, (toggle, series)) in toggles.iter().zip(&lines.series).enumerate() {
-        assert!(toggle["label"].as_str().unwrap().contains(&series.name), "{name}: {toggle}");
-        assert_eq!(toggle["gone"], serde_json::json!([index]), "{name}: {toggle}");
-        assert_eq!(
-            (&toggle["back"], &toggle["pressed"]),
-            (&true.into(), &serde_json::json!(["false", "true"])),
-            "{name}"
-        );
-    }
-    assert_eq!(seen["groups"].as_array().unwrap().len(), if several { 2 } else { 0 }, "{name}");
-    for toggle in seen["groups"].as_array().unwrap() {
-        let members = lines.series.iter().enumerate().filter(|(_, series)| toggle["label"] == series.group);
-        let members: Vec<usize> = members.map(|(index, _)| index).collect();
-        assert_eq!(toggle["gone"], serde_json::json!(members), "{name}: {toggle}");
-        assert_eq!(toggle["back"], true, "{name}: {toggle}");
+    let distinct = |of: fn(&Series) -> &String| {
+        let mut all: Vec<&String> = Vec::new();
+        lines.series.iter().map(of).for_each(|it| {
+            if !all.contains(&it) {
+                all.push(it)
+            }
+        });
+        all
+    };
+    // A button for each name, then one for each group, if there are several.
+    let (names, mut groups) = (distinct(|series| &series.name), distinct(|series| &series.group));
+    groups.retain(|_| lines.series.iter().any(|series| series.group != lines.series[0].group));
+    for (kind, labels) in [("names", names), ("groups", groups)] {
+        let buttons = seen[kind].as_array().unwrap();
+        assert_eq!(buttons.len(), labels.len(), "{name}");
+        for (button, label) in buttons.iter().zip(labels) {
+            assert!(button["label"].as_str().unwrap().contains(label), "{name}: {button}");
+            let own = |series: &Series| if kind == "names" { &series.name == label } else { &series.group == label };
+            let members: Vec<usize> = (0..lines.series.len()).filter(|index| own(&lines.series[*index])).collect();
+            assert_eq!(button["gone"], serde_json::json!(members), "{name}: {button}");
+            let pressed = serde_json::json!(["false", "true"]);
+            assert_eq!((&button["back"], &button["pressed"]), (&true.into(), &pressed), "{name}");
+        }
     }
     let point = lines.series[0].points[0];
     let expected: Vec<f64> = [point.x, point.y].into_iter().chain(point.error).collect();
@@ -178,6 +183,14 @@ fn a_browser_shows_the_numbers_of_the_page() {
 
         let cards: Vec<Vec<&str>> = page.headlines.iter().map(|it| vec![&*it.label, &it.value, &it.note]).collect();
         assert_eq!(seen["cards"], serde_json::json!(cards), "{name}");
+        assert_eq!(seen["finding"], serde_json::json!([page.finding]), "{name}");
+        // The table is wider than a phone, and a shadow says so.
+        let is_phone = name.starts_with("phone");
+        assert_eq!(seen["scrolling"], serde_json::json!([[is_phone, true]]), "{name}");
+        // Maps stand side by side if there is space.
+        let maps: Vec<[f64; 2]> = serde_json::from_value(seen["maps"].clone()).unwrap();
+        assert_eq!(maps.len(), 2, "{name}");
+        assert_eq!((maps[0][0] < maps[1][0], maps[0][1] == maps[1][1]), (!is_phone, !is_phone), "{name}: {maps:?}");
         let table = sample::results().csv();
         let cells: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
         let shown: Vec<Vec<String>> = serde_json::from_value(seen["tables"][0].clone()).unwrap();

@@ -1,4 +1,4 @@
-//! `onebasin report`: one page, with figures and tables, from what experiments measured.
+//! `onebasin report`: one page, with figures and tables, from what experiments or single stages measured.
 
 use crate::printer::{ExitStatus, Printer};
 use onebasin::experiment::{Measures, json};
@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// Folders of finished experiments
+    /// Folders of finished experiments, or of single stages, such as those that `barrier`, `align` and `train` write
     #[arg(value_name = "DIR", required = true, num_args = 1..)]
     experiments: Vec<PathBuf>,
-    /// Folder to write, or a Markdown file, whose figures go into a folder beside it [default: `report` in DIR]
+    /// Folder to write, or a Markdown file, whose figures go into a folder beside it; replaces only what an earlier report
+    /// wrote [default: `report` in DIR; beside the folder of a stage, with `-report` behind its name]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Print all measures instead of a figure and a table
@@ -19,23 +20,21 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let output = match (&args.output, &args.experiments[..]) {
-        (Some(output), _) => output.clone(),
-        (None, [one]) => one.join("report"),
-        (None, _) => anyhow::bail!("a report of several experiments needs a folder: name one with -o"),
-    };
-    write(&args.experiments, &output, args.json, printer)
+    write(&args.experiments, args.output.as_deref(), args.json, printer)
 }
 
 /// Reads all measures, writes the report, and prints a summary.
 pub(crate) fn write(
     experiments: &[PathBuf],
-    output: &Path,
+    output: Option<&Path>,
     as_json: bool,
     printer: &Printer,
 ) -> anyhow::Result<ExitStatus> {
     let report = Report::read(experiments)?;
-    let written = report.write(output)?;
+    let Some(output) = output.map(Path::to_owned).or_else(|| report.output()) else {
+        anyhow::bail!("a report of several experiments needs a folder: name one with -o");
+    };
+    let written = report.write(&output)?;
     let text = if as_json {
         let all: Vec<&Measures> = report.measures().collect();
         if let [one] = all[..] { json(one) } else { json(&all) }

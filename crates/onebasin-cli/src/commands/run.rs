@@ -78,7 +78,7 @@ pub(super) fn execute(
         found => found.map_err(with_remedy)?,
     };
     printer.say(&format!("{}: measured after {}", folder.display(), indicatif::HumanDuration(started.elapsed())));
-    let status = report::write(&[folder.to_owned()], &folder.join("report"), as_json, printer)?;
+    let status = report::write(&[folder.to_owned()], None, as_json, printer)?;
     let failures: Vec<&Failure> = measures.cells.iter().flat_map(|cell| &cell.failures).collect();
     for Failure { task, reason } in &failures {
         printer.say(&format!("failed: {task}: {reason}"));

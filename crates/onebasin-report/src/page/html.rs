@@ -2,9 +2,9 @@
 
 use super::{Block, Headline, Page, Section, paragraphs};
 use crate::escape::xml;
-use crate::figure::{Axis, Chart, Figure, Lines};
+use crate::figure::{Axis, Chart, Figure, Lines, Series};
 use crate::scale::{Range, Scale};
-use crate::svg::{Drawing, Frame, key, styles};
+use crate::svg::{Drawing, Entry, Frame, Legend, key};
 use serde_json::{Value, json};
 
 const STYLE: &str = include_str!("style.css");
@@ -16,8 +16,12 @@ impl Page {
         let mut body = Body::default();
         for section in &self.sections {
             body.html += &format!("<section id=\"{}\">\n<h2>{}</h2>\n", xml(&section.id), xml(&section.title));
-            for block in &section.blocks {
-                body.block(block);
+            // Maps that follow each other stand side by side, so that they can be compared.
+            for part in section.blocks.chunk_by(|one, next| one.is_map() && next.is_map()) {
+                let maps = part[0].is_map();
+                body.html += if maps { "<div class=\"maps\">\n" } else { "" };
+                part.iter().for_each(|block| body.block(block));
+                body.html += if maps { "</div>\n" } else { "" };
             }
             body.html += "</section>\n";
         }
@@ -29,7 +33,7 @@ impl Page {
             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
             "<meta name=\"color-scheme\" content=\"light dark\">\n",
             &format!("<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"),
-            &format!("<header>\n<h1>{title}</h1>\n{}</header>\n", text(&self.summary)),
+            &format!("<header>\n<h1>{title}</h1>\n{}{}</header>\n", self.finding(), text(&self.summary)),
             &self.cards(),
             &self.contents(),
             &body.html,
@@ -39,6 +43,12 @@ impl Page {
             &format!("<script>\n{SCRIPT}</script>\n</body>\n</html>\n"),
         ]
         .concat()
+    }
+
+    /// Returns what was found.
+    fn finding(&self) -> String {
+        let finding = xml(&self.finding);
+        if finding.is_empty() { finding } else { format!("<p class=\"finding\">{finding}</p>\n") }
     }
 
     /// Returns the key results.
@@ -115,24 +125,21 @@ fn text(text: &str) -> String {
     paragraphs(text).map(|paragraph| format!("<p>{}</p>\n", xml(paragraph))).collect()
 }
 
-/// Returns a button for each series, and one for each group if there are several. The script enables them.
+/// Returns a button for each name, and one for each group if there are several. The script enables them.
 fn legend(lines: &Lines) -> String {
-    let entries = lines.series.iter().zip(styles(lines)).enumerate().map(|(index, (series, style))| {
-        let (class, key, label) = (style.class, key(&style), xml(&series.label()));
+    let Legend { names, groups, joined } = Legend::of(lines);
+    let button = |kind: &str, Entry { style, label, series }: &Entry| {
+        let series = series.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let (class, key, label) = (style.class, key(style, joined), xml(label));
         format!(
-            "<li><button type=\"button\" class=\"{class}\" data-toggle=\"{index}\" disabled>{key}\
-             <span>{label}</span></button></li>\n"
+            "<li><button type=\"button\" class=\"{class}\" data-{kind}=\"{series}\" disabled>{key}<span>{label}</span>\
+             </button></li>\n"
         )
-    });
-    let mut groups = lines.groups();
-    groups.retain(|group| !group.is_empty());
-    let shown = if groups.len() < 2 { &[] } else { &groups[..] };
-    let buttons = shown
-        .iter()
-        .map(|group| xml(group))
-        .map(|group| format!("<button type=\"button\" data-group=\"{group}\" disabled>{group}</button>\n"));
-    let groups = enclosed("<div class=\"groups\" role=\"group\" aria-label=\"Groups\">\n", buttons, "</div>\n");
-    format!("<div class=\"legend\">\n<ul>\n{}</ul>\n{groups}</div>\n", entries.collect::<String>())
+    };
+    let names: String = names.iter().map(|entry| button("name", entry)).collect();
+    let groups = groups.iter().map(|entry| button("group", entry));
+    let groups = enclosed("<ul class=\"groups\" aria-label=\"Groups\">\n", groups, "</ul>\n");
+    format!("<div class=\"legend\">\n<ul>\n{names}</ul>\n{groups}</div>\n")
 }
 
 /// Returns what the script needs to find the point under the pointer. The numbers themselves are those of the CSV file.
@@ -140,15 +147,15 @@ fn data(figure: &Figure, frame: &Frame) -> Value {
     let area = &frame.area;
     let axis = |axis: &Axis, range: &Range, from: f64, to: f64| {
         let (log, ends) = (range.scale == Scale::Log, [range.low, range.high]);
-        json!({"label": axis.label, "log": log, "range": ends, "at": [from, to]})
+        json!({"label": axis.label, "log": log, "range": ends, "at": [from, to], "kinds": axis.categories})
     };
-    let one = |label: &str, group: &str, points: usize| json!({"label": label, "group": group, "points": points});
+    let one = |label: &str, points: usize, shift: f64| json!({"label": label, "points": points, "shift": shift});
     let (x, y, value, series) = match &figure.chart {
         Chart::Lines(lines) => {
-            let all: Vec<Value> = lines.series.iter().map(|it| one(&it.label(), &it.group, it.points.len())).collect();
-            (&lines.x, &lines.y, None, all)
+            let all = |(index, it): (usize, &Series)| one(&it.label(), it.points.len(), lines.shift(index));
+            (&lines.x, &lines.y, None, lines.series.iter().enumerate().map(all).collect())
         }
-        Chart::HeatMap(map) => (&map.x, &map.y, Some(&map.value.label), vec![one("", "", map.values.len())]),
+        Chart::HeatMap(map) => (&map.x, &map.y, Some(&map.value.label), vec![one("", map.values.len(), 0.0)]),
     };
     json!({
         "file": figure.id,

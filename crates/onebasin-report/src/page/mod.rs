@@ -1,9 +1,10 @@
-//! The data of a report: key results, then sections of text, tables and figures, then provenance; also as Markdown.
+//! The data of a report: what was found, key results, then sections of text, tables and figures, then provenance; also as Markdown.
 
+mod colours;
 mod html;
 
 use crate::escape::{markdown, markdown_paragraph};
-use crate::figure::Figure;
+use crate::figure::{Chart, Figure};
 use crate::table::Alignment::{Left, Right};
 use crate::table::Table;
 
@@ -12,7 +13,9 @@ use crate::table::Table;
 pub struct Page {
     /// Title of the page.
     pub title: String,
-    /// Result of the experiment, in a few sentences.
+    /// What was found, in one sentence with the numbers; may be empty.
+    pub finding: String,
+    /// Question of the experiment, and what the answer means, in a few sentences.
     pub summary: String,
     /// Key results, shown first.
     pub headlines: Vec<Headline>,
@@ -34,7 +37,7 @@ pub struct Headline {
 }
 
 /// Section of a page.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Section {
     /// Identifier in links.
     pub id: String,
@@ -65,6 +68,13 @@ pub enum Block {
     Figure(Figure),
 }
 
+impl Block {
+    /// Returns whether it is a heat map.
+    fn is_map(&self) -> bool {
+        matches!(self, Self::Figure(Figure { chart: Chart::HeatMap(_), .. }))
+    }
+}
+
 impl Page {
     /// Returns all figures from top to bottom.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
@@ -76,6 +86,7 @@ impl Page {
     /// `figures` stands for the folder of the page itself.
     pub fn markdown(&self, figures: &str) -> String {
         let mut parts = vec![format!("# {}", markdown(&self.title))];
+        parts.extend(paragraphs(&self.finding).map(|finding| format!("**{}**", markdown_paragraph(finding))));
         parts.extend(paragraphs(&self.summary).map(markdown_paragraph));
         if !self.headlines.is_empty() {
             let rows = self.headlines.iter().map(|Headline { label, value, note }| [label, value, note]);

@@ -17,9 +17,11 @@
   // Returns a number with few digits.
   const number = (text, digits = 5) => String(Number(Number(text).toPrecision(digits))).replace("-", "−");
 
-  // Returns the position of a number on an axis, in user units of the SVG; NaN or infinite if it has none.
-  function position(axis, text) {
-    const [low, high, value] = [...axis.range, text].map((it) => (axis.log ? Math.log10(it) : Number(it)));
+  // Returns the position of a number, or of the name of a kind, on an axis, in user units of the SVG; NaN or infinite if it
+  // has none.
+  function position(axis, text, shift = 0) {
+    const at = axis.kinds.length ? axis.kinds.indexOf(text) + shift : text;
+    const [low, high, value] = [...axis.range, at].map((it) => (axis.log ? Math.log10(it) : Number(it)));
     return axis.at[0] + ((value - low) / (high - low)) * (axis.at[1] - axis.at[0]);
   }
 
@@ -30,32 +32,32 @@
     const points = item.series.flatMap((series, index) =>
       cells.slice(first, (first += series.points)).map((line) => {
         const [x, y, value] = item.value === null ? line.slice(2) : line;
-        const say = [series.label, `${item.x.label}: ${number(x)}`];
-        if (item.value !== null) say.push(`${item.y.label}: ${number(y)}`, `${item.value}: ${number(value)}`);
-        else say.push(`${item.y.label}: ${number(y)}${value === "" ? "" : ` ± ${number(value, 3)}`}`);
-        return { series: index, x: position(item.x, x), y: position(item.y, y), say: say.filter(Boolean).join("\n") };
+        const told = (axis, text) => `${axis.label}: ${axis.kinds.length ? text : number(text)}`;
+        const say = [series.label, told(item.x, x), told(item.y, y)];
+        if (item.value !== null) say.push(`${item.value}: ${number(value)}`);
+        else if (value !== "") say[2] += ` ± ${number(value, 3)}`;
+        const at = { x: position(item.x, x, series.shift), y: position(item.y, y) };
+        return { series: index, ...at, say: say.filter(Boolean).join("\n") };
       }),
     );
     return points.filter((point) => Number.isFinite(point.x) && Number.isFinite(point.y));
   }
 
-  // Makes buttons hide and show series, alone or by group. Returns a function that tells whether a series is shown.
-  function toggles(figure, item) {
-    const pressed = (button) => !button || button.getAttribute("aria-pressed") === "true";
+  // Makes buttons hide and show the series of a name or of a group. Returns a function that tells whether a series is shown.
+  function toggles(figure) {
+    const pressed = (button) => button.getAttribute("aria-pressed") === "true";
     const buttons = [...figure.querySelectorAll(".legend button")];
-    const own = (index) => buttons.find((button) => button.dataset.toggle === String(index));
-    const group = (name) => buttons.find((button) => button.dataset.group === name);
-    const shown = (index) => pressed(own(index)) && pressed(group(item.series[index].group));
+    const own = (button) => (button.dataset.name ?? button.dataset.group).split(" ").map(Number);
+    const shown = (index) => buttons.every((button) => pressed(button) || !own(button).includes(index));
     for (const button of buttons) {
       button.disabled = false;
       button.setAttribute("aria-pressed", "true");
       button.addEventListener("click", () => {
         button.setAttribute("aria-pressed", String(!pressed(button)));
         for (const line of figure.querySelectorAll("[data-series]")) {
-          const index = Number(line.dataset.series);
-          line.classList.toggle("hidden", !shown(index));
-          own(index)?.classList.toggle("off", !shown(index));
+          line.classList.toggle("hidden", !shown(Number(line.dataset.series)));
         }
+        for (const other of buttons) other.classList.toggle("off", !own(other).some(shown));
       });
     }
     return shown;
@@ -151,7 +153,7 @@
     const svg = element.querySelector(".plot > svg");
     if (svg) {
       files.unshift({ name: `${item.file}.svg`, type: "image/svg+xml", text: drawing(svg) });
-      reader(element, item, toggles(element, item));
+      reader(element, item, toggles(element));
     }
     offer(element, files);
   }

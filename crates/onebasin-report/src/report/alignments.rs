@@ -1,11 +1,13 @@
 //! The alignments of an experiment, by several criteria and solvers, compared with each other.
 
 use super::experiment::{Experiment, Parts, duration};
-use super::sweep;
+use super::names;
+use super::sweep::Swept;
 use crate::error::Result;
 use crate::figure::Figure;
 use crate::page::{Block, Headline, Section};
 use crate::stages::align::share_of_gain;
+use crate::stages::{Shown, StageReport, align};
 use crate::table::Alignment::{Left, Right};
 use crate::table::Table;
 use crate::{draw, stages};
@@ -16,7 +18,7 @@ use onebasin::experiment::{Align, Stage};
 struct Entry {
     /// Values of the settings that are swept in words, and the first as a coordinate.
     cell: String,
-    x: Option<f64>,
+    x: f64,
     /// Criterion and solver.
     name: String,
     pair: Pair,
@@ -25,48 +27,76 @@ struct Entry {
 
 /// Adds a section if posteriors were aligned in pairs.
 pub(super) fn add(experiment: &Experiment, prefix: &str, parts: &mut Parts) -> Result<()> {
-    let entries = entries(experiment)?;
+    let swept = Swept::of(&experiment.measures.cells);
+    let entries = entries(experiment, swept.as_ref())?;
     if entries.is_empty() {
         return Ok(());
     }
-    let key = sweep::swept(&experiment.measures.cells);
-    let mut blocks = Vec::new();
-    if let Some(key) = key.as_ref().filter(|_| entries.iter().all(|entry| entry.x.is_some())) {
-        blocks.push(Block::Figure(times(&entries, key, prefix)));
+    let (mut blocks, mut headlines) = (Vec::new(), Vec::new());
+    let mut finding = None;
+    if let Some(swept) = swept.as_ref().filter(|swept| swept.axis.categories.is_empty()) {
+        blocks.push(Block::Figure(times(&entries, swept, prefix)));
         let timed = entries.iter().filter_map(|entry| Some((entry, entry.seconds?)));
         let slowest = timed.max_by(|(_, a), (_, b)| a.total_cmp(b));
-        parts.headlines.extend(slowest.map(|(entry, seconds)| Headline {
-            label: format!("The slowest alignment: {}, {key} {}", entry.name, entry.cell),
+        headlines.extend(slowest.map(|(entry, seconds)| Headline {
+            label: format!("The slowest alignment: {}, {} {}", entry.name, swept.key, entry.cell),
             value: duration(seconds),
             note: experiment.times.machine.clone(),
         }));
+        finding = slowest.filter(|_| parts.finding.is_none()).map(|(Entry { name, cell, pair, .. }, seconds)| {
+            let (time, gain) = (duration(seconds), 100.0 * share_of_gain(&pair.objective));
+            format!(
+                "The slowest alignment ({name}, {} {cell}) takes {time} and reaches {gain:.1} % of the gain that no \
+                 permutations can exceed.",
+                swept.key
+            )
+        });
     }
     blocks.push(Block::Table {
         id: format!("{prefix}alignments-table"),
-        caption: "Gain of each alignment, as a share of what no permutations can exceed".to_owned(),
-        table: table(&entries, key.as_deref()),
+        caption:
+            "Gain of each alignment with the first posterior of its pair, as a share of what no permutations can exceed"
+                .to_owned(),
+        table: table(&entries, swept.as_ref().map(|swept| swept.key.as_str())),
     });
-    parts.sections.push(Section { id: format!("{prefix}alignments"), title: "Alignments".to_owned(), blocks });
+    if experiment.is_stage {
+        blocks.extend(permutations(experiment, prefix)?);
+    }
+    let section = Section { id: format!("{prefix}alignments"), title: "Alignments".to_owned(), blocks };
+    parts.push(Shown { finding, headlines, section });
     Ok(())
 }
 
-fn entries(experiment: &Experiment) -> Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    for cell in &experiment.measures.cells {
-        let words: Vec<String> = cell.settings.values().map(sweep::text).collect();
+/// The permutations and totals of the alignments of a single stage.
+fn permutations(experiment: &Experiment, prefix: &str) -> Result<Vec<Block>> {
+    let mut tables = Vec::new();
+    for (task, result) in experiment.measures.cells.iter().flat_map(|cell| &cell.stages) {
+        tables.extend(align::pairs(&stages::read::<Align>(task, result)?).into_iter().flatten());
+    }
+    let block =
+        |(index, (caption, table))| Block::Table { id: format!("{prefix}permutations{}", index + 1), caption, table };
+    Ok(tables.into_iter().enumerate().map(block).collect())
+}
+
+fn entries(experiment: &Experiment, swept: Option<&Swept>) -> Result<Vec<Entry>> {
+    let (mut entries, names) = (Vec::new(), experiment.names());
+    for (index, cell) in experiment.measures.cells.iter().enumerate() {
+        let words: Vec<String> = cell.settings.values().map(names::text).collect();
         for (task, result) in cell.stages.iter().filter(|(task, _)| stages::stage_of(task) == Align::NAME) {
-            let result = stages::read::<Align>(task, result)?;
+            let mut result = stages::read::<Align>(task, result)?;
+            result.rename(&names);
             let Outcome::Pairs { members, .. } = result.outcome else { continue };
-            let names = result.settings.criteria.iter().zip(&result.settings.solvers);
-            let name: String = names.map(|(criterion, solver)| format!("{criterion}, {solver}")).collect();
-            for (index, pair) in members.into_iter().enumerate() {
-                let place = format!("cells/{}/{task}/members/{index}/seconds", cell.id);
+            let methods = result.settings.criteria.iter().zip(&result.settings.solvers);
+            let name: String = methods.map(|(criterion, solver)| format!("{criterion}, {solver}")).collect();
+            for (member, pair) in members.into_iter().enumerate() {
+                let place = format!("cells/{}/{task}/members/{member}/seconds", cell.id);
+                let own = Some(pair.seconds).filter(|seconds| *seconds > 0.0);
                 entries.push(Entry {
                     cell: words.join(", "),
-                    x: cell.settings.values().next().and_then(sweep::number),
+                    x: swept.map_or(0.0, |swept| swept.places[index].0),
                     name: name.clone(),
                     pair,
-                    seconds: experiment.times.seconds.get(&place).copied(),
+                    seconds: experiment.times.seconds.get(&place).copied().or(own),
                 });
             }
         }
@@ -74,10 +104,9 @@ fn entries(experiment: &Experiment) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-fn times(entries: &[Entry], key: &str, prefix: &str) -> Figure {
-    let points = entries.iter().map(|entry| {
-        (entry.name.clone(), "", draw::point(entry.x.unwrap_or(f64::NAN), entry.seconds.unwrap_or(f64::NAN)))
-    });
+fn times(entries: &[Entry], Swept { key, .. }: &Swept, prefix: &str) -> Figure {
+    let points =
+        entries.iter().map(|entry| (entry.name.clone(), "", draw::point(entry.x, entry.seconds.unwrap_or(f64::NAN))));
     draw::lines(
         format!("{prefix}alignment-seconds"),
         &format!("Seconds of an alignment against {key}"),
@@ -89,11 +118,12 @@ fn times(entries: &[Entry], key: &str, prefix: &str) -> Figure {
 
 fn table(entries: &[Entry], key: Option<&str>) -> Table {
     let numbers = ["share of possible gain", "seconds", "W2 before", "W2 after", "NoT", "assignments"];
-    let columns = key.map(|key| (key, Right)).into_iter().chain([("criterion, solver", Left)]);
+    let columns = key.map(|key| (key, Right)).into_iter().chain([("aligned", Left), ("criterion, solver", Left)]);
     let columns = columns.chain(numbers.map(|title| (title, Right)));
     Table::new(columns).with(entries.iter().map(|Entry { cell, name, pair, seconds, .. }| {
         let transpositions = pair.aligned.permutations.iter().map(|permutation| permutation.transpositions);
         let cells = [
+            pair.aligned.name.clone(),
             name.clone(),
             format!("{:.4}", share_of_gain(&pair.objective)),
             draw::or_dash(*seconds, |seconds| format!("{seconds:.3}")),

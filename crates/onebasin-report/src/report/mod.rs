@@ -1,9 +1,11 @@
-//! The report of one or several experiments: read from their folders, written as pages with figures and tables.
+//! The report of one or several experiments or single stages: read from their folders, written as pages with figures and tables.
 
 mod alignments;
 mod experiment;
+mod names;
 mod pairs;
 mod sweep;
+mod written;
 
 use crate::error::{Error, Result};
 use crate::figure::{Chart, Figure};
@@ -13,9 +15,8 @@ use crate::stages::barrier::DECOMPOSITION;
 use crate::table::Alignment::{Left, Right};
 use crate::table::Table;
 use experiment::{Experiment, Parts};
-use onebasin::experiment::{Barrier, Measures, Stage};
-use onebasin::store::write_whole;
-use std::fs;
+use onebasin::experiment::{Align, Barrier, Measures, Stage};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Width of a PNG in pixels.
@@ -31,7 +32,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads the measures of finished experiments from their folders.
+    /// Reads the measures of finished experiments, or the results of single stages, from their folders.
     pub fn read(folders: &[PathBuf]) -> Result<Self> {
         let experiments = folders.iter().map(|folder| Experiment::read(folder)).collect::<Result<Vec<_>>>()?;
         let page = page_of(&experiments)?;
@@ -43,30 +44,38 @@ impl Report {
         self.experiments.iter().map(|experiment| &experiment.measures)
     }
 
+    /// Returns the folder that the report of a single experiment or stage is written to unless another is named.
+    pub fn output(&self) -> Option<PathBuf> {
+        if let [only] = &self.experiments[..] { Some(only.output()) } else { None }
+    }
+
     /// Writes the report, and returns the path of its page.
     ///
     /// A path that ends in `.md` becomes a Markdown file with a folder of figures beside it; any other path becomes a folder
-    /// with `index.html`, `report.md` and all figures and tables.
+    /// with `index.html`, `report.md` and all figures and tables. `report.json` lists what was written: an error names the
+    /// first file that would be replaced although no earlier report wrote it, and then nothing is written.
     pub fn write(&self, output: &Path) -> Result<PathBuf> {
         if output.extension().is_some_and(|extension| extension == "md") {
-            let figures = output.with_extension("");
-            self.write_figures(&figures, &["svg", "csv"])?;
-            let beside = figures.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            write(output, self.page.markdown(&beside).as_bytes())?;
+            let [page, beside] = [output.file_name(), output.file_stem()]
+                .map(|name| name.unwrap_or_default().to_string_lossy().into_owned());
+            let mut files = self.figures(&beside, &["svg", "csv"])?;
+            files.push((page, self.page.markdown(&beside).into_bytes()));
+            written::write_all(
+                output.parent().unwrap_or(Path::new("")),
+                &format!("{beside}/{}", written::LIST),
+                &files,
+            )?;
             return Ok(output.to_owned());
         }
-        let figures = output.join("figures");
-        self.write_figures(&figures, &["svg", "png", "csv"])?;
-        for (id, _, table) in tables(&self.page) {
-            write(&figures.join(format!("{id}.csv")), table.csv().as_bytes())?;
-        }
-        write(&output.join("report.md"), self.page.markdown("figures").as_bytes())?;
-        let index = output.join("index.html");
-        write(&index, self.page.html().as_bytes())?;
-        Ok(index)
+        let mut files = self.figures("figures", &["svg", "png", "csv"])?;
+        files.extend(tables(&self.page).map(|(id, _, table)| (format!("figures/{id}.csv"), table.csv().into_bytes())));
+        files.push(("report.md".to_owned(), self.page.markdown("figures").into_bytes()));
+        files.push(("index.html".to_owned(), self.page.html().into_bytes()));
+        written::write_all(output, written::LIST, &files)?;
+        Ok(output.join("index.html"))
     }
 
-    /// Returns the first figure, the first table and the first decomposition of a barrier as plain text.
+    /// Returns the first figure, the first table, the first decomposition of a barrier and what was found as plain text.
     pub fn summary(&self) -> String {
         let figure = self.page.figures().next().map(|figure| {
             let figure = with_last_group(figure.clone());
@@ -77,11 +86,13 @@ impl Report {
             tables.find(|(_, captioned, _)| captioned.starts_with(caption)).map(|(_, _, table)| table.text())
         });
         let decomposition = decomposition.map(|table| format!("\n{table}"));
-        figure.unwrap_or_default() + &first.unwrap_or_default() + &decomposition.unwrap_or_default()
+        let finding = if self.page.finding.is_empty() { String::new() } else { format!("\n{}\n", self.page.finding) };
+        figure.unwrap_or_default() + &first.unwrap_or_default() + &decomposition.unwrap_or_default() + &finding
     }
 
-    /// Writes each figure in each format.
-    fn write_figures(&self, folder: &Path, formats: &[&str]) -> Result<()> {
+    /// Each figure in each format, by the name of its file in a folder.
+    fn figures(&self, folder: &str, formats: &[&str]) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut files = Vec::new();
         for figure in self.page.figures() {
             for format in formats {
                 let bytes = match *format {
@@ -89,10 +100,10 @@ impl Report {
                     "png" => figure.png(PIXELS)?,
                     _ => figure.csv().into_bytes(),
                 };
-                write(&folder.join(format!("{}.{format}", figure.id)), &bytes)?;
+                files.push((format!("{folder}/{}.{format}", figure.id), bytes));
             }
         }
-        Ok(())
+        Ok(files)
     }
 }
 
@@ -115,19 +126,11 @@ fn with_last_group(mut figure: Figure) -> Figure {
     figure
 }
 
-/// Writes a file, whole or not at all, in a folder that need not exist yet.
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let fault = |error| onebasin::error::Error::file(path, error);
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(fault)?;
-    }
-    write_whole(path, |file| file.write_all(bytes).map_err(fault)).map_err(Error::from)
-}
-
 /// Makes the page.
 fn page_of(experiments: &[Experiment]) -> Result<Page> {
     let mut page = Page {
         title: "Results of onebasin".to_owned(),
+        finding: String::new(),
         summary: "Each section is an experiment. The command in it makes its results.".to_owned(),
         headlines: Vec::new(),
         sections: Vec::new(),
@@ -141,7 +144,9 @@ fn page_of(experiments: &[Experiment]) -> Result<Page> {
         let fault = |error| in_folder(experiment, error);
         page.title.clone_from(&experiment.measures.title);
         experiment.measures.about.trim().clone_into(&mut page.summary);
-        Parts { headlines: page.headlines, sections: page.sections } = parts(experiment, "").map_err(fault)?;
+        let found = parts(experiment, "").map_err(fault)?;
+        page.finding = found.finding.unwrap_or_default();
+        (page.headlines, page.sections) = (found.headlines, found.sections);
         page.provenance = experiment.provenance().map_err(fault)?;
     } else {
         for (index, experiment) in experiments.iter().enumerate() {
@@ -156,13 +161,16 @@ fn page_of(experiments: &[Experiment]) -> Result<Page> {
         }
     }
     // They become names of files, and a file of measures may have any text.
+    let mut seen = BTreeSet::new();
     for block in page.sections.iter_mut().flat_map(|section| &mut section.blocks) {
-        match block {
-            Block::Figure(figure) => figure.id = file_name(&figure.id),
-            Block::Table { id, .. } => *id = file_name(id),
-            Block::Text(_) | Block::Code(_) => {}
+        if let Block::Figure(Figure { id, .. }) | Block::Table { id, .. } = block {
+            let name = file_name(id);
+            let others = (2..).map(|number| format!("{name}-{number}"));
+            *id = [name.clone()].into_iter().chain(others).find(|name| !seen.contains(name)).unwrap_or_default();
+            seen.insert(id.clone());
         }
     }
+    page.assign_colours();
     Ok(page)
 }
 
@@ -174,16 +182,18 @@ fn file_name(id: &str) -> String {
 /// The stages of the only cell, barriers first, or a sweep over all cells; numbers of other work after the first section; then
 /// alignments and posteriors.
 fn parts(experiment: &Experiment, prefix: &str) -> Result<Parts> {
-    let mut parts = Parts::default();
+    let (mut parts, names) = (Parts::default(), experiment.names());
     if let [cell] = &experiment.measures.cells[..] {
-        pairs::add(cell, prefix, &mut parts)?;
-        for (task, result) in cell.stages.iter().filter(|(task, _)| stages::stage_of(task) != Barrier::NAME) {
-            let (headlines, section) = stages::section(task, result, prefix)?;
-            parts.headlines.extend(headlines);
-            parts.sections.push(section);
+        pairs::add(cell, prefix, &names, &mut parts)?;
+        let others = cell.stages.iter().filter(|(task, _)| stages::stage_of(task) != Barrier::NAME);
+        // What alignments found comes last: others are measured with them.
+        let (alignments, others): (Vec<_>, Vec<_>) =
+            others.partition(|(task, _)| stages::stage_of(task) == Align::NAME);
+        for (task, result) in others.into_iter().chain(alignments) {
+            parts.push(stages::show(task, result, prefix, &names)?);
         }
     } else {
-        sweep::add(&experiment.measures.cells, prefix, &mut parts)?;
+        sweep::add(&experiment.measures.cells, prefix, &names, &mut parts)?;
     }
     parts.sections.retain(|section| !section.blocks.is_empty());
     if let Some(section) = pairs::literature(&experiment.measures.literature, prefix) {
@@ -197,7 +207,8 @@ fn parts(experiment: &Experiment, prefix: &str) -> Result<Parts> {
 /// All of an experiment as one section among others.
 fn joined(experiment: &Experiment, name: &str, parts: Parts) -> Section {
     let Measures { about, title, .. } = &experiment.measures;
-    let mut blocks = vec![Block::Text(about.trim().to_owned()), Block::Code(experiment.command())];
+    let text = parts.finding.into_iter().chain([about.trim().to_owned()]).map(Block::Text);
+    let mut blocks: Vec<Block> = text.chain(experiment.command().map(Block::Code)).collect();
     if !parts.headlines.is_empty() {
         let rows = parts.headlines.into_iter().map(|Headline { label, value, note }| [label, value, note]);
         let table = Table::new([("headline", Left), ("value", Right), ("of", Left)]).with(rows);

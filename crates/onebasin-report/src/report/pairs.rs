@@ -3,7 +3,8 @@
 use super::experiment::Parts;
 use crate::error::Result;
 use crate::page::{Block, Section};
-use crate::stages::barrier::{decomposition_table, figures, headlines};
+use crate::stages::Shown;
+use crate::stages::barrier::{decomposition_table, figures, finding, headlines};
 use crate::table::Alignment::Left;
 use crate::table::Table;
 use crate::{draw, stages};
@@ -11,6 +12,7 @@ use onebasin::experiment::stages::barrier::{BarrierResult, Row};
 use onebasin::experiment::stages::over_pairs::{OverPairs, over_pairs, same_curves};
 use onebasin::experiment::{Barrier, Literature, MeasuredCell, Stage};
 use onebasin::measure::Spread;
+use std::collections::BTreeMap;
 
 /// The barriers of all pairs of a cell.
 pub(super) fn results(cell: &MeasuredCell) -> Result<Vec<BarrierResult>> {
@@ -19,18 +21,25 @@ pub(super) fn results(cell: &MeasuredCell) -> Result<Vec<BarrierResult>> {
 }
 
 /// Adds a section with the barriers of each pair of a cell, and before them one over pairs, if there are several.
-pub(super) fn add(cell: &MeasuredCell, prefix: &str, parts: &mut Parts) -> Result<()> {
+pub(super) fn add(
+    cell: &MeasuredCell,
+    prefix: &str,
+    names: &BTreeMap<String, String>,
+    parts: &mut Parts,
+) -> Result<()> {
     let results = results(cell)?;
     let several = results.len() > 1;
     if several {
         let curves = same_curves(&results);
-        parts.headlines.extend(headlines(&curves));
-        parts.sections.push(section(&results, &curves, format!("{prefix}barriers")));
+        let section = section(&results, &curves, format!("{prefix}barriers"));
+        parts.push(Shown { finding: finding(&curves), headlines: headlines(&curves), section });
     }
     for (task, result) in cell.stages.iter().filter(|(task, _)| stages::stage_of(task) == Barrier::NAME) {
-        let (headlines, section) = stages::section(task, result, prefix)?;
-        parts.headlines.extend(headlines.into_iter().filter(|_| !several));
-        parts.sections.push(section);
+        let mut shown = stages::show(task, result, prefix, names)?;
+        if several {
+            shown.headlines.clear();
+        }
+        parts.push(shown);
     }
     Ok(())
 }

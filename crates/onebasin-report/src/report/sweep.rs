@@ -1,10 +1,11 @@
 //! A sweep: barriers against the settings that are swept.
 
 use super::experiment::Parts;
-use super::pairs;
+use super::{names, pairs};
 use crate::error::Result;
-use crate::figure::{Figure, Point};
+use crate::figure::{Axis, Figure, Point, distinct};
 use crate::page::{Block, Headline, Section};
+use crate::stages::Shown;
 use crate::table::Alignment::{Left, Right};
 use crate::table::Table;
 use crate::{draw, stages};
@@ -13,9 +14,51 @@ use onebasin::experiment::stages::over_pairs::{OverPairs, over_pairs};
 use onebasin::experiment::{Barrier, MeasuredCell, Stage};
 use onebasin::measure::{Estimate, Spread};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Number of curves that have a headline.
 const HEADLINES: usize = 3;
+
+/// The first setting that is swept.
+pub(super) struct Swept {
+    /// The setting in words.
+    pub(super) key: String,
+    /// Value of each cell, as a coordinate and in words.
+    pub(super) places: Vec<(f64, String)>,
+    /// The axis of its values: of numbers, or of kinds.
+    pub(super) axis: Axis,
+}
+
+impl Swept {
+    /// Returns none if nothing is swept. Values are numbers, or lists of numbers that differ in the first; else they are kinds.
+    pub(super) fn of(cells: &[MeasuredCell]) -> Option<Self> {
+        let values: Vec<(&String, &Value)> =
+            cells.iter().map(|cell| cell.settings.iter().next()).collect::<Option<_>>()?;
+        let key = names::short(values.first()?.0);
+        let labels: Vec<String> = values.iter().map(|(_, value)| names::text(value)).collect();
+        let kinds = distinct(labels.iter().map(String::as_str));
+        let kind = |label: &String| kinds.iter().position(|kind| kind == label).unwrap_or(0) as f64;
+        let numbers: Option<Vec<f64>> = values.iter().map(|(_, value)| number(value)).collect();
+        let is_one_each = |numbers: &Vec<f64>| {
+            let one =
+                |label: &String, number: f64| labels.iter().zip(numbers).all(|(l, n)| (l == label) == (*n == number));
+            labels.iter().zip(numbers).all(|(label, number)| one(label, *number))
+        };
+        let (xs, axis) = match numbers.filter(is_one_each) {
+            Some(numbers) => (numbers.clone(), draw::fitting(&key, numbers.into_iter())),
+            None => {
+                let categories = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+                (labels.iter().map(kind).collect(), Axis { categories, ..draw::linear(&key) })
+            }
+        };
+        Some(Self { key, places: xs.into_iter().zip(labels).collect(), axis })
+    }
+}
+
+/// The coordinate of the value of a setting: itself, or the first of a list.
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_array()?.first()?.as_f64())
+}
 
 /// The barriers of one curve in one cell, on one part of the data set.
 struct Entry {
@@ -30,59 +73,78 @@ struct Entry {
 }
 
 /// Adds a section with barriers against the first setting that is swept, and sections for the other stages of each cell.
-pub(super) fn add(cells: &[MeasuredCell], prefix: &str, parts: &mut Parts) -> Result<()> {
-    let entries = entries(cells)?;
-    if let Some(key) = swept(cells).filter(|_| !entries.is_empty()) {
-        parts.headlines.extend(headlines(&entries, &key));
-        let figure = |which, kind, title: &str, unit, factor| {
-            let (id, title) = (format!("{prefix}sweep-{kind}"), format!("{title} against {key}"));
-            Block::Figure(figure(&entries, which, id, &title, [&key, &format!("barrier, {unit}")], factor))
-        };
-        let caption = format!("Barriers for each {key}");
-        parts.sections.push(Section {
-            id: format!("{prefix}sweep"),
-            title: format!("Barriers against {key}"),
-            blocks: vec![
-                figure(0, "loss", "Loss barrier", "nats", 1.0),
-                figure(1, "error", "Error barrier", "%", 100.0),
-                Block::Table { id: format!("{prefix}cells"), caption, table: table(&entries, &key) },
-            ],
-        });
+pub(super) fn add(
+    cells: &[MeasuredCell],
+    prefix: &str,
+    names: &BTreeMap<String, String>,
+    parts: &mut Parts,
+) -> Result<()> {
+    if let Some(swept) = Swept::of(cells) {
+        let entries = entries(cells, &swept)?;
+        if !entries.is_empty() {
+            parts.push(barriers(&entries, &swept, prefix));
+        }
     }
     for cell in cells {
+        let swept = names::settings(cell.settings.iter());
+        let prefix = format!("{prefix}{}-", swept.replace(", ", "-").replace(' ', "-"));
         for (task, result) in cell.stages.iter().filter(|(task, _)| stages::stage_of(task) != Barrier::NAME) {
-            let (_, section) = stages::section(task, result, &format!("{prefix}{}-", cell.id))?;
-            let title = format!("{}, {}", section.title, settings(cell.settings.iter()));
-            parts.sections.push(Section { title, ..section });
+            let mut shown = stages::show(task, result, &prefix, names)?;
+            shown.section.title += &format!(", {swept}");
+            parts.push(Shown { headlines: Vec::new(), ..shown });
         }
     }
     Ok(())
 }
 
-fn entries(cells: &[MeasuredCell]) -> Result<Vec<Entry>> {
+/// The barriers of all cells.
+fn barriers(entries: &[Entry], swept: &Swept, prefix: &str) -> Shown {
+    let key = &swept.key;
+    let figure = |which, kind, title: &str, unit, factor| {
+        let (id, title) = (format!("{prefix}sweep-{kind}"), format!("{title} against {key}"));
+        Block::Figure(figure(entries, which, id, &title, &swept.axis, &format!("barrier, {unit}"), factor))
+    };
+    let caption = format!(
+        "Barriers for each {key}: the largest rise above the chord over all points between the ends, not clipped at zero"
+    );
+    let section = Section {
+        id: format!("{prefix}sweep"),
+        title: format!("Barriers against {key}"),
+        blocks: vec![
+            figure(0, "loss", "Loss barrier", "nats", 1.0),
+            figure(1, "error", "Error barrier", "%", 100.0),
+            Block::Table { id: format!("{prefix}cells"), caption, table: table(entries, key) },
+        ],
+    };
+    let ends = ends(entries, &swept.axis);
+    Shown { finding: finding(&ends, swept), headlines: headlines(&ends, key), section }
+}
+
+fn entries(cells: &[MeasuredCell], swept: &Swept) -> Result<Vec<Entry>> {
     let mut all: Vec<Entry> = Vec::new();
-    for (index, cell) in cells.iter().enumerate() {
-        let mut swept = cell.settings.iter();
-        let Some((_, value)) = swept.next() else { continue };
-        let (x, label, others) = (number(value).unwrap_or(index as f64), text(value), settings(swept));
+    for (cell, (x, label)) in cells.iter().zip(&swept.places) {
+        let others = names::settings(cell.settings.iter().skip(1));
         for OverPairs { curve, split, loss, error } in over_pairs(&pairs::results(cell)?) {
             let series = if others.is_empty() { curve } else { format!("{curve}, {others}") };
-            all.push(Entry { x, label: label.clone(), series, split, barriers: [loss, error] });
+            all.push(Entry { x: *x, label: label.clone(), series, split, barriers: [loss, error] });
         }
     }
     Ok(all)
 }
 
-fn figure(entries: &[Entry], which: usize, id: String, title: &str, labels: [&str; 2], factor: f64) -> Figure {
+fn figure(entries: &[Entry], which: usize, id: String, title: &str, x: &Axis, label: &str, factor: f64) -> Figure {
     let points = entries.iter().map(|entry| {
         let Estimate { value, standard_error } = entry.barriers[which].estimate();
         let error = standard_error.map(|error| factor * error);
         (entry.series.clone(), entry.split.name(), Point { x: entry.x, y: factor * value, error })
     });
-    let x = draw::fitting(labels[0], entries.iter().map(|entry| entry.x));
-    let y = draw::fitting(labels[1], entries.iter().map(|entry| factor * entry.barriers[which].mean));
-    let caption = "Means over pairs of posteriors with their standard errors; a single pair has its Monte Carlo error.";
-    draw::lines(id, title, caption, [x, y], draw::grouped(points))
+    let y = draw::fitting(label, entries.iter().map(|entry| factor * entry.barriers[which].mean));
+    let pairs = entries.iter().map(|entry| entry.barriers[which].pairs).max().unwrap_or(0);
+    let caption = match pairs {
+        1 => "One pair of posteriors for each value; bars are its Monte Carlo errors.".to_owned(),
+        _ => format!("Means over {} of posteriors; bars are their standard errors.", draw::count(pairs, "pair")),
+    };
+    draw::lines(id, title, &caption, [x.clone(), y], draw::grouped(points))
 }
 
 fn table(entries: &[Entry], key: &str) -> Table {
@@ -100,55 +162,50 @@ fn table(entries: &[Entry], key: &str) -> Table {
     }))
 }
 
-/// The loss barriers of the first curves at both ends of the sweep, on the last part of the data set.
-fn headlines(entries: &[Entry], key: &str) -> Vec<Headline> {
+/// Two entries of each of the first curves, on the last part of the data set: those at both ends of the sweep, or those with
+/// the lowest and the highest loss barrier if the sweep is over kinds.
+fn ends<'a>(entries: &'a [Entry], axis: &Axis) -> Vec<[&'a Entry; 2]> {
     let Some(split) = entries.last().map(|entry| entry.split) else { return Vec::new() };
     let entries = || entries.iter().filter(|entry| entry.split == split);
-    let names = crate::figure::distinct(entries().map(|entry| entry.series.as_str()));
-    let headline = |name: &str| {
+    let names = distinct(entries().map(|entry| entry.series.as_str()));
+    let order = |entry: &Entry| if axis.categories.is_empty() { entry.x } else { entry.barriers[0].mean };
+    let of = |name: &str| {
         let mut same: Vec<&Entry> = entries().filter(|entry| entry.series == name).collect();
-        same.sort_by(|a, b| a.x.total_cmp(&b.x));
-        let (first, last) = (same[0], same[same.len() - 1]);
-        Headline {
-            label: format!("Loss barrier, {name}"),
-            value: format!("{:.3} → {:.3}", first.barriers[0].mean, last.barriers[0].mean),
-            note: format!("nats, {split} examples; {key} {} → {}", first.label, last.label),
-        }
+        same.sort_by(|a, b| order(a).total_cmp(&order(b)));
+        [same[0], same[same.len() - 1]]
     };
-    names.into_iter().take(HEADLINES).map(headline).collect()
+    names.into_iter().take(HEADLINES).map(of).collect()
 }
 
-/// The first setting that is swept, in words.
-pub(super) fn swept(cells: &[MeasuredCell]) -> Option<String> {
-    cells.iter().find_map(|cell| cell.settings.keys().next()).map(|key| short(key))
+/// How the loss barriers of the first curves change.
+fn finding(ends: &[[&Entry; 2]], Swept { key, axis, .. }: &Swept) -> Option<String> {
+    let [low, high] = ends.first()?;
+    let is_number = axis.categories.is_empty();
+    let change = |[low, high]: &[&Entry; 2]| {
+        let [from, to] = [low, high].map(|entry| {
+            let number = draw::with_error(entry.barriers[0].estimate(), 1.0, 3);
+            if is_number { number } else { format!("{number} ({})", entry.label) }
+        });
+        format!("{} from {from} to {to}", low.series)
+    };
+    let over = if is_number {
+        format!("{key} {} to {}", low.label, high.label)
+    } else {
+        draw::count(axis.categories.len(), "value") + &format!(" of {key}")
+    };
+    let changes = ends.iter().map(change).collect::<Vec<_>>().join("; ");
+    Some(format!("{} loss barriers in nats over {over}: {changes}.", capitalised(low.split.name())))
 }
 
-/// Settings with their values, in words.
-fn settings<'a>(settings: impl Iterator<Item = (&'a String, &'a Value)>) -> String {
-    settings.map(|(key, value)| format!("{} {}", short(key), text(value))).collect::<Vec<_>>().join(", ")
+fn capitalised(word: &str) -> String {
+    word[..1].to_uppercase() + &word[1..]
 }
 
-/// The last part of the name of a setting in words, with the part before it if it says little alone.
-fn short(key: &str) -> String {
-    let mut parts = key.rsplit('.');
-    let last = parts.next().unwrap_or_default();
-    match (parts.next(), last) {
-        (Some("prior"), "variance") => "prior variance".to_owned(),
-        (Some("arch"), "hidden") => "width of hidden layers".to_owned(),
-        _ => last.replace('_', " "),
-    }
-}
-
-/// The coordinate of the value of a setting: itself, or the first of a list.
-pub(super) fn number(value: &Value) -> Option<f64> {
-    value.as_f64().or_else(|| value.as_array()?.first()?.as_f64())
-}
-
-/// The value of a setting in words.
-pub(super) fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join("-"),
-        other => other.to_string(),
-    }
+fn headlines(ends: &[[&Entry; 2]], key: &str) -> Vec<Headline> {
+    let headline = |[low, high]: &[&Entry; 2]| Headline {
+        label: format!("Loss barrier, {}", low.series),
+        value: format!("{:.3} → {:.3}", low.barriers[0].mean, high.barriers[0].mean),
+        note: format!("nats, {} examples; {key} {} → {}", low.split, low.label, high.label),
+    };
+    ends.iter().map(headline).collect()
 }

@@ -4,8 +4,10 @@ use super::StageReport;
 use crate::draw;
 use crate::table::Table;
 use onebasin::experiment::stages::align::{
-    AlignResult, Aligned, Objective, Outcome, Pair, Permutation, RelabelledGroup, RelabelledSamples, Together,
+    AlignResult, Aligned, BeforeAndAfter, Objective, Outcome, Pair, Permutation, RelabelledGroup, RelabelledSamples,
+    Together,
 };
+use std::collections::BTreeMap;
 
 /// A value of a pair as text.
 type Value = fn(&Pair) -> String;
@@ -14,11 +16,17 @@ type Row = (String, [String; 3], Vec<(String, String)>);
 
 /// The permutations of each posterior, then the totals, with a blank line between them.
 pub fn text(result: &AlignResult) -> String {
-    let tables: Vec<Table> = match &result.outcome {
-        Outcome::Pairs { members, .. } => members.iter().map(permutations).chain([pair_totals(members)]).collect(),
-        _ => result.tables().into_iter().map(|(_, table)| table).collect(),
-    };
-    tables.iter().map(Table::text).collect::<Vec<_>>().join("\n")
+    let tables = pairs(result).unwrap_or_else(|| result.tables());
+    tables.iter().map(|(_, table)| table.text()).collect::<Vec<_>>().join("\n")
+}
+
+/// The permutations of each posterior that was aligned with the first alone, and the totals; none for other alignments.
+pub(crate) fn pairs(result: &AlignResult) -> Option<Vec<(String, Table)>> {
+    let Outcome::Pairs { members, .. } = &result.outcome else { return None };
+    let mut tables: Vec<_> =
+        members.iter().map(|pair| (format!("Permutations of {}", pair.aligned.name), permutations(pair))).collect();
+    tables.push(("Totals".to_owned(), pair_totals(members)));
+    Some(tables)
 }
 
 /// How much of the gain that no permutations can exceed an alignment reaches.
@@ -29,6 +37,37 @@ pub(crate) fn share_of_gain(objective: &Objective) -> f64 {
 
 impl StageReport for AlignResult {
     const TITLE: &'static str = "Alignment";
+
+    fn finding(&self) -> Option<String> {
+        match &self.outcome {
+            Outcome::Pairs { members, .. } => members.first().map(|Pair { aligned, objective, .. }| {
+                let BeforeAndAfter { before, after } = aligned.w2;
+                format!(
+                    "Alignment of {} lowers its W2 distance from {before:.3} to {after:.3}: {:.1} % of the gain that no \
+                     permutations can exceed.",
+                    aligned.name,
+                    100.0 * share_of_gain(objective)
+                )
+            }),
+            Outcome::Together { together, .. } | Outcome::Relabelled { together, .. } => {
+                let [before, after] = [together.history.first()?, together.history.last()?].map(|value| number(*value));
+                Some(format!("Alignment takes the objective of all posteriors from {before} to {after}."))
+            }
+        }
+    }
+
+    fn rename(&mut self, names: &BTreeMap<String, String>) {
+        let rename = |name: &mut String| {
+            if let Some(better) = names.get(name) {
+                name.clone_from(better);
+            }
+        };
+        match &mut self.outcome {
+            Outcome::Pairs { members, .. } => members.iter_mut().for_each(|pair| rename(&mut pair.aligned.name)),
+            Outcome::Together { members, .. } => members.iter_mut().for_each(|member| rename(&mut member.name)),
+            Outcome::Relabelled { members, .. } => members.iter_mut().for_each(|member| rename(&mut member.name)),
+        }
+    }
 
     /// Members and totals; none of pairs, which another section compares with all pairs of the experiment.
     fn tables(&self) -> Vec<(String, Table)> {

@@ -6,8 +6,8 @@ use crate::figure::Figure;
 use crate::page::Headline;
 use crate::table::Table;
 use onebasin::experiment::stages::compact::{CompactResult, PruningCurve, Relabelled, Relabelling, Row};
-use onebasin::measure::StdHistogram;
 use onebasin::measure::prune::KeptBy;
+use onebasin::measure::{Agreement, StdHistogram};
 
 /// Share of the largest standard deviation below which none is drawn: weights of inputs that are always zero would leave
 /// no room for the others.
@@ -29,17 +29,52 @@ impl StageReport for CompactResult {
         (!pruned.all(is_whole)).then_some("pruned networks are missing")
     }
 
+    fn finding(&self) -> Option<String> {
+        let [unaligned, nearest] = key(self);
+        let nearest = nearest?;
+        let described = |row: &Row| {
+            let Agreement { agreement, total_variation, .. } = row.agreement;
+            format!("{:.1} % of the test examples (total variation {total_variation:.3})", 100.0 * agreement)
+        };
+        let other = unaligned.filter(|row| row.name != nearest.name || row.rank != nearest.rank);
+        let other = other.map(|row| format!("; one without relabelling, {}, on {}", gaussian(row), described(row)));
+        Some(format!(
+            "The best of all Gaussians ({}, {}) agrees with {} on {}{}.",
+            nearest.name,
+            gaussian(nearest),
+            draw::count(self.samples, "sample"),
+            described(nearest),
+            other.unwrap_or_default(),
+        ))
+    }
+
+    fn introduction(&self) -> String {
+        let chains = self.chains.map_or_else(String::new, |chains| format!(" of {}", draw::count(chains, "chain")));
+        let examples = self.rows.first().map_or(0, |row| row.quality.examples);
+        let meaning = |relabelled: &Relabelled| match relabelled.relabelling {
+            Relabelling::None => "none leaves samples as they are",
+            Relabelling::First => "first aligns the units of each with the first sample",
+            Relabelling::Mean => "mean aligns each with the mean of all others, in turn",
+            Relabelling::Relabel => "relabel aligns each with the Gaussian that fits all",
+        };
+        let relabellings = self.relabellings.iter().map(meaning).collect::<Vec<_>>().join("; ");
+        format!(
+            "{}{chains}, {}. Predictions on {}, those of a Gaussian from {}. Relabellings: {relabellings}.",
+            draw::count(self.samples, "sample"),
+            draw::count(self.parameters, "parameter"),
+            draw::count(examples, "test example"),
+            draw::count(self.settings.draws, "draw"),
+        )
+    }
+
     /// The Gaussian without an alignment, and the one that is nearest to the samples.
     fn headlines(&self) -> Vec<Headline> {
-        let gaussians = || self.rows.iter().filter(|row| row.rank.is_some());
-        let nearest = gaussians().min_by(|a, b| a.agreement.total_variation.total_cmp(&b.agreement.total_variation));
-        let unaligned = gaussians().find(|row| row.name == Relabelling::None.name());
         let headline = |row: &Row| Headline {
             label: format!("Agreement, {}, rank {}", row.name, row.rank.unwrap_or(0)),
             value: format!("{:.3}", row.agreement.agreement),
             note: format!("total variation {:.3}, {} samples", row.agreement.total_variation, self.samples),
         };
-        unaligned.into_iter().chain(nearest).map(headline).collect()
+        key(self).into_iter().flatten().map(headline).collect()
     }
 
     /// Total variation against rank, histograms of standard deviations, and pruned networks.
@@ -54,8 +89,8 @@ impl StageReport for CompactResult {
             figures.push(draw::lines(
                 format!("{id}-rank"),
                 "Total variation against the rank of the covariance",
-                "Total variation distance between the predictions of a Gaussian and those of the samples; rank 0 is a \
-                 diagonal covariance.",
+                "Total variation distance between the predictions of a Gaussian and those of the samples, after each \
+                 relabelling; rank 0 is a diagonal covariance. Where lines coincide, the lower one is drawn wider.",
                 [draw::linear("rank"), draw::linear("total variation")],
                 self.relabellings.iter().map(of).collect(),
             ));
@@ -75,6 +110,21 @@ impl StageReport for CompactResult {
             Some((format!("Accuracy of pruned networks, {relabelling}"), pruning_table(relabelling.name(), curves)))
         }));
         tables
+    }
+}
+
+/// The first Gaussian without relabelling, and the one that is nearest to the samples.
+fn key(result: &CompactResult) -> [Option<&Row>; 2] {
+    let gaussians = || result.rows.iter().filter(|row| row.rank.is_some());
+    let nearest = gaussians().min_by(|a, b| a.agreement.total_variation.total_cmp(&b.agreement.total_variation));
+    [gaussians().find(|row| row.name == Relabelling::None.name()), nearest]
+}
+
+/// The covariance of a Gaussian in words.
+fn gaussian(row: &Row) -> String {
+    match row.rank.unwrap_or(0) {
+        0 => "diagonal".to_owned(),
+        rank => format!("rank {rank}"),
     }
 }
 

@@ -5,8 +5,12 @@ use crate::figure::Figure;
 use crate::page::{Block, Headline, Section};
 use crate::table::Table;
 use onebasin::experiment::Stage;
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 /// What a page shows of the result of a stage.
 pub(crate) trait StageReport: DeserializeOwned {
@@ -18,10 +22,18 @@ pub(crate) trait StageReport: DeserializeOwned {
         None
     }
 
-    /// Text above the figures; may be empty.
+    /// What was found, in one sentence with the numbers.
+    fn finding(&self) -> Option<String> {
+        None
+    }
+
+    /// Text above the figures: what is shown, and of how many samples, points and examples; may be empty.
     fn introduction(&self) -> String {
         String::new()
     }
+
+    /// Replaces the names of folders by names that say more.
+    fn rename(&mut self, _names: &BTreeMap<String, String>) {}
 
     /// Key results.
     fn headlines(&self) -> Vec<Headline> {
@@ -37,17 +49,34 @@ pub(crate) trait StageReport: DeserializeOwned {
     fn tables(&self) -> Vec<(String, Table)>;
 }
 
-/// Declares the module of each stage, and the function that finds a stage by its name.
+/// The result of a task as a part of a page.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    /// What was found, in one sentence.
+    pub(crate) finding: Option<String>,
+    pub(crate) headlines: Vec<Headline>,
+    pub(crate) section: Section,
+}
+
+/// Declares the module of each stage, and the functions that find a stage by its name or by its result.
 macro_rules! stages {
     ($($name:ident: $Stage:ident,)*) => {
         $(pub mod $name;)*
 
-        /// Key results and the section of the result of a task, such as `barrier/0-1`; its identifiers begin with `prefix`.
-        pub(crate) fn section(task: &str, result: &Value, prefix: &str) -> Result<(Vec<Headline>, Section)> {
+        /// The result of a task, such as `barrier/0-1`; its identifiers begin with `prefix`.
+        pub(crate) fn show(task: &str, result: &Value, prefix: &str, names: &BTreeMap<String, String>) -> Result<Shown> {
             match stage_of(task) {
-                $(onebasin::experiment::stages::$name::$Stage::NAME => shown::<onebasin::experiment::stages::$name::$Stage>(task, result, prefix),)*
+                $(onebasin::experiment::stages::$name::$Stage::NAME => shown::<onebasin::experiment::stages::$name::$Stage>(task, result, prefix, names),)*
                 name => Err(Error::UnknownStage(name.to_owned())),
             }
+        }
+
+        /// The name of the stage whose result is in a folder, and the result; none if there is no such file.
+        pub(crate) fn find(folder: &Path) -> Result<Option<Found>> {
+            $(if let Some(found) = found::<onebasin::experiment::stages::$name::$Stage>(folder)? {
+                return Ok(Some(found));
+            })*
+            Ok(None)
         }
     };
 }
@@ -79,9 +108,34 @@ pub(crate) fn read<S: Stage<Result: StageReport>>(task: &str, result: &Value) ->
     }
 }
 
-/// Key results; and text, figures and tables in this order.
-fn shown<S: Stage<Result: StageReport>>(task: &str, result: &Value, prefix: &str) -> Result<(Vec<Headline>, Section)> {
-    let result = read::<S>(task, result)?;
+/// The result of a stage in a folder of its own.
+pub(crate) struct Found {
+    /// Name of the stage.
+    pub(crate) stage: &'static str,
+    /// Title of its section.
+    pub(crate) title: &'static str,
+    pub(crate) result: Value,
+}
+
+/// The result in a folder, if it is one of this stage.
+fn found<S: Stage<Result: StageReport>>(folder: &Path) -> Result<Option<Found>> {
+    let file = folder.join(S::RESULT);
+    let Ok(text) = fs::read_to_string(&file) else { return Ok(None) };
+    let fault = |error: serde_json::Error| Error::from(onebasin::error::Error::damaged(&file, &error));
+    let result: Value = serde_json::from_str(&text).map_err(fault)?;
+    let found = Found { stage: S::NAME, title: S::Result::TITLE, result };
+    Ok(S::Result::deserialize(&found.result).is_ok().then_some(found))
+}
+
+/// Text, figures and tables in this order.
+fn shown<S: Stage<Result: StageReport>>(
+    task: &str,
+    result: &Value,
+    prefix: &str,
+    names: &BTreeMap<String, String>,
+) -> Result<Shown> {
+    let mut result = read::<S>(task, result)?;
+    result.rename(names);
     let id = format!("{prefix}{}", task.replace('/', "-"));
     let mut title = S::Result::TITLE.to_owned();
     if let [_, method @ .., seeds] = &task.split('/').collect::<Vec<_>>()[..] {
@@ -95,7 +149,7 @@ fn shown<S: Stage<Result: StageReport>>(task: &str, result: &Value, prefix: &str
         Block::Table { id, caption, table }
     });
     let blocks = text.into_iter().chain(figures).chain(tables).collect();
-    Ok((result.headlines(), Section { id, title, blocks }))
+    Ok(Shown { finding: result.finding(), headlines: result.headlines(), section: Section { id, title, blocks } })
 }
 
 #[cfg(test)]
@@ -106,9 +160,10 @@ mod tests {
     #[test]
     fn every_stage_of_an_experiment_has_a_section() {
         for name in Sections::NAMES {
-            let error = section(name, &Value::Null, "").unwrap_err();
+            let error = show(name, &Value::Null, "", &BTreeMap::new()).unwrap_err();
             assert!(matches!(error, Error::Unreadable { .. }), "{name}: {error}");
         }
-        assert!(matches!(section("other/0-1", &Value::Null, ""), Err(Error::UnknownStage(name)) if name == "other"));
+        let unknown = show("other/0-1", &Value::Null, "", &BTreeMap::new());
+        assert!(matches!(unknown, Err(Error::UnknownStage(name)) if name == "other"));
     }
 }

@@ -12,17 +12,25 @@ use onebasin::experiment::stages::planted::{PlantedResult, Recovery};
 impl StageReport for PlantedResult {
     const TITLE: &'static str = "Planted permutations";
 
-    /// What coordinate descent and the best of all solvers recover, where they differ most.
+    fn finding(&self) -> Option<String> {
+        let [descent, best] = furthest_apart(self)?;
+        Some(format!(
+            "At a correlation of {:.2}, the solver {} recovers {:.1} % of the units of planted permutations, {} {:.1} %.",
+            descent.correlation,
+            descent.solver,
+            100.0 * descent.recovered,
+            best.solver,
+            100.0 * best.recovered,
+        ))
+    }
+
     fn headlines(&self) -> Vec<Headline> {
-        let of = |solver: Solver| self.rows.iter().filter(move |row| row.solver == solver);
-        let pairs = of(Solver::CoordinateDescent).zip(of(Solver::Best));
-        let widest = pairs.max_by(|(a, b), (c, d)| (b.recovered - a.recovered).total_cmp(&(d.recovered - c.recovered)));
         let headline = |row: &Recovery| Headline {
             label: format!("Units recovered by {}", row.solver),
             value: format!("{:.1} %", 100.0 * row.recovered),
             note: format!("at a correlation of {:.2}", row.correlation),
         };
-        widest.into_iter().flat_map(|(descent, best)| [headline(descent), headline(best)]).collect()
+        furthest_apart(self).into_iter().flatten().map(headline).collect()
     }
 
     fn figures(&self, id: &str) -> Vec<Figure> {
@@ -33,7 +41,11 @@ impl StageReport for PlantedResult {
         vec![draw::lines(
             format!("{id}-recovered"),
             "Units that each solver recovers",
-            "A network is aligned with a permuted copy of itself, part of which is replaced by noise.",
+            &format!(
+                "A network is aligned with a permuted copy of itself, part of which is replaced by noise. Means over {} for \
+                 each correlation.",
+                draw::count(self.settings.instances, "instance")
+            ),
             [draw::linear("correlation of the copy"), draw::linear("units recovered, %")],
             draw::grouped(points),
         )]
@@ -48,6 +60,14 @@ impl StageReport for PlantedResult {
         };
         let columns = [("correlation", Right), ("solver", Left)].into_iter().chain(numbers);
         let table = Table::new(columns).with(self.rows.iter().map(row));
-        vec![("Means over the instances".to_owned(), table)]
+        vec![(format!("Means over {}", draw::count(self.settings.instances, "instance")), table)]
     }
+}
+
+/// What coordinate descent and the best of all solvers recover, where they differ most.
+fn furthest_apart(result: &PlantedResult) -> Option<[&Recovery; 2]> {
+    let of = |solver: Solver| result.rows.iter().filter(move |row| row.solver == solver);
+    let pairs = of(Solver::CoordinateDescent).zip(of(Solver::Best)).map(|(descent, best)| [descent, best]);
+    let gap = |[descent, best]: &[&Recovery; 2]| best.recovered - descent.recovered;
+    pairs.max_by(|a, b| gap(a).total_cmp(&gap(b)))
 }

@@ -2,7 +2,7 @@
 
 use super::StageReport;
 use crate::draw;
-use crate::figure::{Figure, Series};
+use crate::figure::{Chart, Figure, Lines, Series};
 use crate::table::Table;
 use onebasin::experiment::stages::swap::{Distances, SwapResult, SwapSettings};
 use std::f64::consts::TAU;
@@ -13,6 +13,12 @@ const POINTS: u32 = 96;
 impl StageReport for SwapResult {
     const TITLE: &'static str = "Two weights that can be swapped";
 
+    fn finding(&self) -> Option<String> {
+        let Self { before, after, .. } = self;
+        let [kl, w2] = [(before.kl, after.kl), (before.w2, after.w2)].map(|(a, b)| format!("from {a:.3} to {b:.3}"));
+        Some(format!("Swapping the weights of the second posterior takes W2 {w2} and the KL divergence {kl} nats."))
+    }
+
     /// Both posteriors, and the second one swapped.
     fn figures(&self, id: &str) -> Vec<Figure> {
         let SwapSettings { means: [first, second], stds: [first_std, second_std] } = self.settings;
@@ -22,13 +28,16 @@ impl StageReport for SwapResult {
             ellipse("the second", second, second_std),
             Series { reference: true, ..ellipse("the second, swapped", swap(second), swap(second_std)) },
         ];
-        vec![draw::lines(
-            format!("{id}-ellipses"),
-            "Two posteriors over two weights",
-            "Contours of one standard deviation. Swapping the weights of the second reflects it at the diagonal.",
-            [draw::linear("first weight"), draw::linear("second weight")],
-            series,
-        )]
+        let [x, y] = [draw::linear("first weight"), draw::linear("second weight")];
+        vec![Figure {
+            id: format!("{id}-ellipses"),
+            title: "Two posteriors over two weights".to_owned(),
+            caption:
+                "Contours of one standard deviation. Swapping the weights of the second reflects it at the diagonal. \
+                      Where contours coincide, the lower one is drawn wider."
+                    .to_owned(),
+            chart: Chart::Lines(Lines { x, y, equal: true, series }),
+        }]
     }
 
     fn tables(&self) -> Vec<(String, Table)> {

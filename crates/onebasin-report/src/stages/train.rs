@@ -4,6 +4,7 @@ use super::StageReport;
 use crate::draw;
 use crate::table::Table;
 use onebasin::experiment::stages::train::TrainResult;
+use onebasin::measure::Quality;
 
 /// One line for each measure.
 pub fn table(result: &TrainResult) -> Table {
@@ -33,6 +34,16 @@ pub fn table(result: &TrainResult) -> Table {
 
 impl StageReport for TrainResult {
     const TITLE: &'static str = "Training";
+
+    fn finding(&self) -> Option<String> {
+        let Quality { examples, samples, error, nll, .. } = self.test;
+        Some(format!(
+            "The posterior predicts {:.2} % of {} correctly, with a loss of {nll:.4} nats ({} averaged).",
+            100.0 * (1.0 - error),
+            draw::count(examples, "test example"),
+            draw::count(samples, "sample"),
+        ))
+    }
 
     fn tables(&self) -> Vec<(String, Table)> {
         vec![("Result of the training".to_owned(), table(self))]

@@ -25,18 +25,33 @@ const PAIR: [Column; 7] = [
 impl StageReport for TranspositionsResult {
     const TITLE: &'static str = "The number of transpositions";
 
+    fn finding(&self) -> Option<String> {
+        let correlations = self.correlations?;
+        Some(format!(
+            "Alignment recovers at least {:.1} % of the units that were permuted before training; the number of their \
+             transpositions correlates with the test loss barrier by {}, and by {} once aligned.",
+            100.0 * recovered(self),
+            correlation(correlations.loss_before),
+            correlation(correlations.loss_after),
+        ))
+    }
+
     fn introduction(&self) -> String {
-        let Self { units, unrelated, .. } = self;
-        format!("{units} units; {unrelated:.1} transpositions between independent networks. Means over the runs.")
+        let Self { units, unrelated, settings, .. } = self;
+        format!(
+            "{}; {unrelated:.1} transpositions between independent networks. Means over {}. Barriers are those at the \
+             midpoint, L(1/2) − (L(0) + L(1)) / 2.",
+            draw::count(*units, "unit"),
+            draw::count(settings.runs, "run"),
+        )
     }
 
     fn headlines(&self) -> Vec<Headline> {
         let Some(correlations) = self.correlations else { return Vec::new() };
-        let recovered = self.starts.iter().map(|start| start.recovered).fold(1.0, f64::min);
         vec![
             Headline {
                 label: "Planted units recovered after training".to_owned(),
-                value: format!("{:.1} %", 100.0 * recovered),
+                value: format!("{:.1} %", 100.0 * recovered(self)),
                 note: "the smallest of all runs".to_owned(),
             },
             Headline {
@@ -77,6 +92,11 @@ impl StageReport for TranspositionsResult {
         let shown = tables.into_iter().filter(|(_, _, rows)| *rows > 0);
         shown.map(|(caption, table, _)| (caption.to_owned(), table)).collect()
     }
+}
+
+/// The smallest share of planted units that an alignment recovers.
+fn recovered(result: &TranspositionsResult) -> f64 {
+    result.starts.iter().map(|start| start.recovered).fold(1.0, f64::min)
 }
 
 /// One line for each number of planted transpositions, then the correlations with that number.
@@ -125,7 +145,9 @@ fn of_pairs(id: &str, against: &str, rows: &[(f64, Vec<&Pair>)]) -> Vec<Figure> 
     if rows.is_empty() {
         return Vec::new();
     }
+    let runs = rows.iter().map(|(_, pairs)| pairs.len()).max().unwrap_or(0);
     let figure = |[kind, title, label]: [&str; 3], caption: &str, series: Vec<Series>| {
+        let caption = &format!("{caption} Means over {}.", draw::count(runs, "run"));
         let axes = [draw::linear(against), draw::linear(label)];
         draw::lines(format!("{id}-{kind}"), &format!("{title} against {against}"), caption, axes, series)
     };

@@ -1,8 +1,8 @@
 //! Heat maps: coloured cells, a colour bar, and annotations.
 
 use crate::figure::{Grid, HeatMap};
-use crate::scale::Range;
-use crate::svg::{Area, Canvas, Drawing, Frame, WIDTH, axes, px, width};
+use crate::scale::{Range, Tick};
+use crate::svg::{Area, Canvas, Drawing, EDGE, Frame, axes, px, width};
 
 /// Number of colours; one path draws all cells of a colour.
 const LEVELS: usize = 96;
@@ -12,10 +12,16 @@ const COLOURS: [u8; 27] = [
     68, 1, 84, 71, 44, 122, 59, 81, 139, 44, 113, 142, 33, 144, 141, 39, 173, 129, 92, 200, 99, 170, 220, 50, 253, 231,
     37,
 ];
-/// Height of the plot area, about its width.
-const HEIGHT: f64 = 345.0;
+/// Width of a map with its axes, such that three stand side by side on a page.
+const WIDTH: f64 = 340.0;
+/// Largest height of the plot area.
+const HEIGHT: f64 = 260.0;
 /// Overlap of neighbouring cells: cells that only touch can show the background between them.
 const OVERLAP: f64 = 0.3;
+/// Line height of the label of the colour bar, which stands above it.
+const LINE: f64 = 16.0;
+/// Width that the numbers of most colour bars need.
+const NUMBERS: f64 = 44.0;
 /// Width of the colour bar.
 const BAR: f64 = 13.0;
 /// Radius of the dot of an annotation.
@@ -28,17 +34,28 @@ const HALO: &str = "font-weight=\"600\" fill=\"#000000\" stroke=\"#ffffff\" stro
 
 pub(super) fn draw(map: &HeatMap) -> Drawing {
     let grid = map.grid();
-    let label = axes::label(&map.value, HEIGHT);
-    let right = 14.0 + BAR + 8.0 + axes::widest(&axes::ticks_of(&grid.value)) + 26.0 + axes::further(&label);
-    let frame = axes::frame(grid.x, grid.y, &map.y, HEIGHT, right);
+    let ticks = |length: f64| axes::ticks_of(&map.value, &grid.value, length);
+    // The same for most maps, so that those side by side have plot areas of one size.
+    let right = 14.0 + BAR + 8.0 + axes::widest(&ticks(HEIGHT)).max(NUMBERS);
+    let within = |height: f64| {
+        let left = axes::left(&map.y, &grid.y, height);
+        axes::frame([grid.x, grid.y], left, [WIDTH - left - right, HEIGHT], map.equal)
+    };
+    // The lower the plot area, the more lines a label beside it takes.
+    let mut frame = within(within(HEIGHT).area.height);
+    let label = axes::label(&map.value, WIDTH - 2.0 * EDGE);
+    frame.area.top += LINE * label.len() as f64;
     let mut canvas = Canvas::default();
     axes::draw(&mut canvas, &frame, &map.x, &map.y);
     cells(&mut canvas, &frame, map, &grid);
-    bar(&mut canvas, &frame, &grid.value);
-    axes::upright(&mut canvas, &frame, WIDTH - 8.0 - axes::further(&label), &label);
+    bar(&mut canvas, &frame, &grid.value, &ticks(frame.area.height));
+    for (index, line) in label.iter().enumerate() {
+        let y = LINE * (index as f64 + 0.8);
+        canvas.text([frame.area.right() + 14.0 + BAR, y], "end", "font-size=\"13\"", line);
+    }
     canvas.0 += "</g>\n";
     annotations(&mut canvas, &frame, map);
-    Drawing { height: axes::height(&frame, &map.x), frame, body: canvas.0, legend: [0.0, 0.0] }
+    Drawing { width: WIDTH, height: axes::height(&frame, &map.x), frame, body: canvas.0, legend: [0.0, 0.0] }
 }
 
 /// Draws one path for each colour; neighbours of the same colour in a row are one rectangle.
@@ -82,7 +99,7 @@ fn colour(level: usize) -> String {
 }
 
 /// Draws the colour bar, with its numbers to the right.
-fn bar(canvas: &mut Canvas, frame: &Frame, value: &Range) {
+fn bar(canvas: &mut Canvas, frame: &Frame, value: &Range, ticks: &[Tick]) {
     let area = &frame.area;
     let left = area.right() + 14.0;
     canvas.0 += "<g class=\"bar\" shape-rendering=\"crispEdges\">\n";
@@ -94,7 +111,7 @@ fn bar(canvas: &mut Canvas, frame: &Frame, value: &Range) {
     canvas.0 += "</g>\n";
     canvas.0 += "<g class=\"axes\">\n";
     let mut marks = String::new();
-    for tick in axes::ticks_of(value).iter().filter(|tick| !tick.label.is_empty()) {
+    for tick in ticks.iter().filter(|tick| !tick.label.is_empty()) {
         let y = frame.height_of(value.clamped(tick.value));
         marks += &format!("M{} {}h4", px(left + BAR), px(y));
         canvas.text([left + BAR + 7.0, y + 4.2], "start", "", &tick.label);

@@ -3,19 +3,22 @@
 
 mod axes;
 mod heat_map;
+mod legend;
 mod lines;
+mod style;
 
 use crate::error::{Error, Result};
 use crate::escape;
 use crate::figure::{Chart, Figure};
 use crate::scale::Range;
-pub(crate) use lines::{key, styles};
+pub(crate) use legend::{Entry, Legend, key};
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::fontdb::Database;
 use resvg::usvg::{Options, Tree};
 use std::sync::{Arc, LazyLock};
+pub(crate) use style::PALETTE;
 
-/// Width of a plot with its axes. Text must stay readable at two thirds of the size, which phones show.
+/// Width of a plot of lines with its axes. Text must stay readable at two thirds of the size, which phones show.
 const WIDTH: f64 = 500.0;
 /// Font size of the title.
 const TITLE_SIZE: f64 = 14.0;
@@ -85,11 +88,12 @@ impl Frame {
     }
 }
 
-/// A plot with its axes, and its legend to the right of `WIDTH`.
+/// A plot with its axes, and its legend to the right of it.
 pub(crate) struct Drawing {
     pub(crate) frame: Frame,
     body: String,
-    /// Height of the plot without title and legend.
+    /// Width and height of the plot without title and legend.
+    width: f64,
     height: f64,
     /// Width and height of the legend.
     legend: [f64; 2],
@@ -105,17 +109,17 @@ impl Drawing {
 
     /// Returns the drawing for a page, whose view box shows the plot without title and legend.
     pub(crate) fn inline(&self, figure: &Figure) -> String {
-        let shown = Area { left: 0.0, top: 0.0, width: WIDTH, height: self.height };
+        let shown = Area { left: 0.0, top: 0.0, width: self.width, height: self.height };
         self.element(figure, |whole| format!("viewBox=\"{}\" data-whole=\"{}\"", shown.view_box(), whole.view_box()))
     }
 
     /// Returns the drawing as an element with attributes that depend on the area of plot, legend and title.
     fn element(&self, figure: &Figure, attributes: impl Fn(&Area) -> String) -> String {
         let [legend_width, legend_height] = self.legend;
-        let title = wrap(&figure.title, TITLE_SIZE, WIDTH + legend_width - 2.0 * EDGE);
+        let title = wrap(&figure.title, TITLE_SIZE, self.width + legend_width - 2.0 * EDGE);
         let above = TITLE_LINE * title.len() as f64 + EDGE;
         let height = self.height.max(legend_height) + above;
-        let whole = Area { left: 0.0, top: -above, width: WIDTH + legend_width, height };
+        let whole = Area { left: 0.0, top: -above, width: self.width + legend_width, height };
         let [top, width, height] = [whole.top, whole.width, whole.height].map(px);
         let mut canvas = Canvas(format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" {} role=\"img\" aria-label=\"{}\" color=\"{}\" \
@@ -123,7 +127,7 @@ impl Drawing {
              <rect class=\"background\" x=\"0\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
             attributes(&whole),
             escape::xml(&format!("{}. {}", figure.title, figure.caption)),
-            lines::FOREGROUND,
+            style::FOREGROUND,
         ));
         for (index, line) in title.iter().enumerate() {
             let y = whole.top + EDGE + TITLE_LINE * (index as f64 + 0.75);

@@ -40,11 +40,13 @@
 
   // Reads some points of each series while all others are hidden.
   function readSeries(figure) {
-    const buttons = all("[data-toggle]", figure);
-    return buttons.flatMap((button, series) => {
-      const others = buttons.filter((other) => other !== button);
+    const buttons = all(".legend button", figure);
+    return all("[data-series]", figure).flatMap((group) => {
+      const series = Number(group.dataset.series);
+      const own = (button) => (button.dataset.name ?? button.dataset.group).split(" ").map(Number).includes(series);
+      const others = buttons.filter((button) => !own(button));
       others.forEach((other) => other.click());
-      const line = figure.querySelector(`[data-series="${series}"] [stroke-width="1.8"]`);
+      const line = group.querySelector(".line");
       const places = line.getAttribute("d").slice(1).split("L").map((pair) => pair.split(" ").map(Number));
       const some = [0, Math.floor(places.length / 2), places.length - 1];
       const read = some.map((point) => ({ series, point, of: places.length, said: hover(figure, ...places[point]) }));
@@ -65,7 +67,7 @@
 
   const figures = all("figure").map((figure) => ({
     id: figure.id,
-    toggles: all("[data-toggle]", figure).map((button) => press(figure, button)),
+    names: all("[data-name]", figure).map((button) => press(figure, button)),
     groups: all("[data-group]", figure).map((button) => press(figure, button)),
     series: readSeries(figure),
     first: step(figure),
@@ -79,6 +81,10 @@
   }));
   const report = {
     cards: all(".cards > div").map((card) => texts(all("dt, dd", card))),
+    finding: texts(all(".finding")),
+    // Tables that are wider than the page, and whether a shadow tells so.
+    scrolling: all(".scroll").map((it) => [it.scrollWidth > it.clientWidth, getComputedStyle(it).backgroundImage !== "none"]),
+    maps: all(".maps figure").map((it) => [it.getBoundingClientRect().left, it.getBoundingClientRect().top]),
     tables: all("table").map((table) => all("tr", table).map((row) => texts(all("th, td", row)))),
     figures,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,

@@ -1,6 +1,7 @@
 //! Reports of small experiments that the library runs.
 
 mod damage;
+mod folders;
 mod pages;
 mod stages;
 

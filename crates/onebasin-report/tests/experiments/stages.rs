@@ -87,8 +87,8 @@ fn stages_of_a_pair() {
     let text = stages::barrier::table(&result(&measures, "barrier/0-1")).text();
     assert!(text.starts_with("curve ") && text.contains("w2, natural, calibrated"), "{text}");
     let text = stages::plane::text(&result(&measures, "plane/0-1"));
-    assert!(text.contains("Loss of the network at each point, test examples"), "{text}");
-    assert!(text.contains(" B aligned") && text.contains("towards B aligned"), "{text}");
+    assert!(text.contains("Loss of the network at each point, test"), "{text}");
+    assert!(text.contains(" B aligned") && text.contains("distance towards B"), "{text}");
     let trained = &measures.cells[0].posteriors[0].result;
     let text = stages::train::table(trained).text();
     assert!(text.contains(&format!("{:.5}", trained.test.nll)), "{text}");

@@ -33,6 +33,7 @@ fn page() -> Page {
     }
     Page {
         title: text(),
+        finding: text(),
         summary: text(),
         headlines: vec![Headline { label: text(), value: text(), note: text() }],
         sections: vec![Section { id: text(), title: text(), blocks }],

@@ -8,4 +8,5 @@ mod hostile;
 mod page;
 mod png;
 mod shapes;
+mod styles;
 mod ticks;

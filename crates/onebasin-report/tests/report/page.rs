@@ -11,7 +11,7 @@ fn text_of(html: &str) -> String {
 }
 
 fn texts(page: &Page) -> Vec<String> {
-    let mut all = vec![page.title.clone()];
+    let mut all = vec![page.title.clone(), page.finding.clone()];
     all.extend(page.headlines.iter().flat_map(|it| [it.label.clone(), it.value.clone(), it.note.clone()]));
     all.extend(page.provenance.iter().flat_map(|(name, value)| [name.clone(), value.clone()]));
     for section in &page.sections {
@@ -68,6 +68,7 @@ fn pages_and_figures_are_the_same_each_time() {
 fn an_empty_page_is_a_page() {
     let page = Page {
         title: "Nothing".to_owned(),
+        finding: String::new(),
         summary: String::new(),
         headlines: vec![],
         sections: vec![],
@@ -104,7 +105,9 @@ fn a_heat_map_in_plain_text_shows_each_cell_and_marks_annotations() {
         y: axis("y"),
         xs: vec![0.0, 1.0, 2.0, 3.0],
         ys: vec![0.0, 1.0, 2.0],
+        equal: false,
         value: axis("loss"),
+        limits: None,
         values: vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, f64::NAN, 7.0, 8.0, 9.0, 10.0, 11.0],
         annotations: vec![annotation("B", 0.0, 0.0), annotation("B aligned", 1.0, 1.0), annotation("C", 3.0, 2.0)],
     });

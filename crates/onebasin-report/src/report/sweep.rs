@@ -113,7 +113,7 @@ fn barriers(entries: &[Entry], swept: &Swept, prefix: &str) -> Shown {
         blocks: vec![
             figure(0, "loss", "Loss barrier", "nats", 1.0),
             figure(1, "error", "Error barrier", "%", 100.0),
-            Block::Table { id: format!("{prefix}cells"), caption, table: table(entries, key) },
+            Block::Table { id: format!("{prefix}cells"), caption, table: table(entries, swept) },
         ],
     };
     let ends = ends(entries, &swept.axis);
@@ -147,9 +147,10 @@ fn figure(entries: &[Entry], which: usize, id: String, title: &str, x: &Axis, la
     draw::lines(id, title, &caption, [x.clone(), y], draw::grouped(points))
 }
 
-fn table(entries: &[Entry], key: &str) -> Table {
+fn table(entries: &[Entry], Swept { key, axis, .. }: &Swept) -> Table {
+    let side = if axis.categories.is_empty() { Right } else { Left };
     let numbers = ["pairs", "loss barrier", "error barrier, %"].map(|title| (title, Right));
-    let columns = [(key, Right), ("curve", Left), ("examples", Left)].into_iter().chain(numbers);
+    let columns = [(key.as_str(), side), ("curve", Left), ("examples", Left)].into_iter().chain(numbers);
     Table::new(columns).with(entries.iter().map(|entry| {
         [
             entry.label.clone(),

@@ -181,7 +181,7 @@ fn standard_deviations(id: &str, Relabelled { relabelling, std_histograms, .. }:
         let centres = borders.windows(2).map(|border| (border[0] * border[1]).sqrt());
         let shares = counts.iter().map(|count| *count as f64 / total.max(1) as f64);
         let points = centres.zip(shares).map(|(x, y)| draw::point(x, y));
-        draw::curve(tensor, "", points.filter(|point| point.x >= SHOWN * largest))
+        draw::marked(tensor, "", points.filter(|point| point.x >= SHOWN * largest))
     };
     draw::lines(
         format!("{id}-stds-{relabelling}"),

@@ -206,7 +206,8 @@ fn width(text: &str, size: f64) -> f64 {
     size * text.chars().map(letter).sum::<f64>()
 }
 
-/// Returns the lines of a text that is broken between words, or inside a word that is wider than `room`.
+/// Returns the lines of a text that is broken between words; or, in a word that is wider than `room`, after a hyphen or
+/// anywhere.
 fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -219,11 +220,24 @@ fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
         let mut line = String::new();
         for c in word.chars() {
             if !line.is_empty() && width(&format!("{line}{c}"), size) > room {
-                lines.push(std::mem::take(&mut line));
+                let rest = line.split_off(line.rfind('-').map_or(line.len(), |hyphen| hyphen + 1));
+                lines.push(std::mem::replace(&mut line, rest));
             }
             line.push(c);
         }
         lines.push(line);
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_words_break_after_hyphens_or_anywhere() {
+        let room = width("coordinate-d", 12.0);
+        assert_eq!(wrap("coordinate-descent of it", 12.0, room), ["coordinate-", "descent of", "it"]);
+        assert_eq!(wrap("abcdef", 12.0, width("abcd", 12.0)), ["abcd", "ef"]);
+    }
 }

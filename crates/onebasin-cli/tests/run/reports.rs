@@ -1,6 +1,7 @@
 //! What stands in reports is what was measured.
 
 use crate::harness::Place;
+use std::fs;
 
 #[test]
 fn the_page_shows_what_was_measured() {
@@ -50,4 +51,33 @@ fn several_experiments_come_onto_one_page() {
     assert!(place.path("docs/results/small-2-barrier-5-6-loss.svg").exists());
     let all: serde_json::Value = serde_json::from_str(&place.onebasin("report first second -o page --json")).unwrap();
     assert_eq!(all, serde_json::json!([place.json("first/measures.json"), place.json("second/measures.json")]));
+}
+
+#[test]
+fn a_single_stage_has_a_report_beside_its_folder() {
+    let place = Place::new();
+    place.onebasin("run small.toml -o out");
+    let cells = place.json("out/measures.json")["cells"][0].clone();
+    let barrier = format!("out/cells/{}/barrier/0-1", cells["id"].as_str().unwrap());
+    let printed = place.onebasin(&format!("report {barrier}"));
+    assert!(printed.contains("loss barrier") && printed.contains("Alignment by w2 "), "{printed}");
+    assert!(place.text(&format!("{barrier}-report/index.html")).contains("class=\"finding\">Alignment by w2 "));
+    // The folder of the stage has nothing new, so the experiment is up to date, and its own report is made again.
+    let before = place.text("out/report/index.html");
+    place.onebasin("run small.toml -o out");
+    assert_eq!(place.text("out/report/index.html"), before);
+}
+
+#[test]
+fn a_foreign_file_is_not_replaced_by_a_report() {
+    let place = Place::new();
+    place.onebasin("run small.toml -o out");
+    fs::create_dir(place.path("mine")).unwrap();
+    fs::write(place.path("mine/index.html"), "mine").unwrap();
+    let said = place.refused("report out -o mine");
+    assert!(said.contains("mine/index.html") && said.contains("-o"), "{said}");
+    assert_eq!(place.text("mine/index.html"), "mine");
+    assert!(!place.path("mine/figures").exists());
+    let said = place.refused("report mine -o page");
+    assert!(said.contains("mine: it has no measures.json"), "{said}");
 }

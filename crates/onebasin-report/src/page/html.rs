@@ -16,8 +16,7 @@ impl Page {
         let mut body = Body::default();
         for section in &self.sections {
             body.html += &format!("<section id=\"{}\">\n<h2>{}</h2>\n", xml(&section.id), xml(&section.title));
-            // Maps that follow each other stand side by side, so that they can be compared.
-            for part in section.blocks.chunk_by(|one, next| one.is_map() && next.is_map()) {
+            for part in section.side_by_side() {
                 let maps = part[0].is_map();
                 body.html += if maps { "<div class=\"maps\">\n" } else { "" };
                 part.iter().for_each(|block| body.block(block));

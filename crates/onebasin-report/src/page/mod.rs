@@ -4,7 +4,7 @@ mod colours;
 mod html;
 
 use crate::escape::{markdown, markdown_paragraph};
-use crate::figure::{Chart, Figure};
+use crate::figure::{Chart, Figure, distinct};
 use crate::table::Alignment::{Left, Right};
 use crate::table::Table;
 
@@ -75,6 +75,13 @@ impl Block {
     }
 }
 
+impl Section {
+    /// Returns the blocks, maps that follow each other together: they stand side by side, so that they can be compared.
+    fn side_by_side(&self) -> impl Iterator<Item = &[Block]> {
+        self.blocks.chunk_by(|one, next| one.is_map() && next.is_map())
+    }
+}
+
 impl Page {
     /// Returns all figures from top to bottom.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
@@ -94,8 +101,11 @@ impl Page {
         }
         for section in &self.sections {
             parts.push(format!("## {}", markdown(&section.title)));
-            for block in &section.blocks {
-                self::block(block, figures, &mut parts);
+            for part in section.side_by_side() {
+                match part {
+                    [first, _, ..] if first.is_map() => maps(part, figures, &mut parts),
+                    blocks => blocks.iter().for_each(|block| self::block(block, figures, &mut parts)),
+                }
             }
         }
         if !self.provenance.is_empty() {
@@ -124,13 +134,21 @@ fn block(block: &Block, figures: &str, parts: &mut Vec<String>) {
         Block::Table { caption, table, .. } => {
             parts.extend([markdown_paragraph(caption), table.markdown()]);
         }
-        Block::Figure(figure) => {
-            let folder = if figures.is_empty() || figures.ends_with('/') { "" } else { "/" };
-            let path = format!("{figures}{folder}{}.svg", figure.id);
-            let image = format!("![{}]({})", markdown(&figure.title), link(&path));
-            parts.extend([image, markdown_paragraph(&figure.caption)]);
-        }
+        Block::Figure(figure) => parts.extend([image(figure, figures), markdown_paragraph(&figure.caption)]),
     }
+}
+
+/// Appends maps in one paragraph, and their captions, each once, in another.
+fn maps(blocks: &[Block], figures: &str, parts: &mut Vec<String>) {
+    let all = || blocks.iter().filter_map(|block| if let Block::Figure(figure) = block { Some(figure) } else { None });
+    parts.push(all().map(|figure| image(figure, figures)).collect::<Vec<_>>().join("\n"));
+    parts.push(markdown_paragraph(&distinct(all().map(|figure| figure.caption.as_str())).join(" ")));
+}
+
+fn image(figure: &Figure, figures: &str) -> String {
+    let folder = if figures.is_empty() || figures.ends_with('/') { "" } else { "/" };
+    let path = format!("{figures}{folder}{}.svg", figure.id);
+    format!("![{}]({})", markdown(&figure.title), link(&path))
 }
 
 /// Returns a path as the destination of a link, with percent-encoding of what would end the destination.

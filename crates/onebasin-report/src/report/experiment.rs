@@ -8,6 +8,7 @@ use crate::{draw, stages};
 use onebasin::experiment::{Measures, Times};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What was found, key results and sections of an experiment.
@@ -167,7 +168,9 @@ fn measures_of(folder: &Path, Found { stage, title, result }: Found) -> Result<M
     });
     let about = posteriors.as_ref().map(|posteriors| format!("Measured between {posteriors}, which are A and B."));
     let cell = json!({ "id": "", "settings": {}, "posteriors": [], "stages": { stage: result } });
-    let settings = result.get("settings").cloned().unwrap_or_else(|| json!({}));
+    // A training has its settings in a file of their own.
+    let config = || toml::from_str(&fs::read_to_string(folder.join("config.toml")).ok()?).ok();
+    let settings = result.get("settings").cloned().or_else(config).unwrap_or_else(|| json!({}));
     let version = result.get("version").cloned().unwrap_or_else(|| json!(env!("CARGO_PKG_VERSION")));
     let measures = json!({
         "version": version, "name": own, "overrides": [], "title": format!("{title}: {}", posteriors.unwrap_or(own.clone())),

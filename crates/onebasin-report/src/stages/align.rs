@@ -41,13 +41,11 @@ impl StageReport for AlignResult {
     fn finding(&self) -> Option<String> {
         match &self.outcome {
             Outcome::Pairs { members, .. } => members.first().map(|Pair { aligned, objective, .. }| {
-                let BeforeAndAfter { before, after } = aligned.w2;
-                format!(
-                    "Alignment of {} lowers its W2 distance from {before:.3} to {after:.3}: {:.1} % of the gain that no \
-                     permutations can exceed.",
-                    aligned.name,
-                    100.0 * share_of_gain(objective)
-                )
+                let (BeforeAndAfter { before, after }, share) = (aligned.w2, 100.0 * share_of_gain(objective));
+                let share = Some(share).filter(|share| share.is_finite()).map_or_else(String::new, |share| {
+                    format!("; the objective gains {share:.1} % of what no permutations can exceed")
+                });
+                format!("Alignment of {} takes its W2 distance from {before:.3} to {after:.3}{share}.", aligned.name)
             }),
             Outcome::Together { together, .. } | Outcome::Relabelled { together, .. } => {
                 let [before, after] = [together.history.first()?, together.history.last()?].map(|value| number(*value));

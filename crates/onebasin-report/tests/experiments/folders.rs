@@ -37,7 +37,11 @@ fn the_folder_of_a_single_stage_has_a_page() {
     let align = page(&folder, &format!("{cell}/align/w2-coordinate-descent/0-1"));
     assert!(align.contains("Permutations of ") && align.contains("share of possible gain"), "{align}");
     let train = page(&folder, &format!("out/posteriors/{}", measures.cells[0].posteriors[0].id));
-    assert!(train.contains("Result of the training") && train.contains("class=\"finding\">The posterior predicts "));
+    assert!(
+        train.contains("hidden = [")
+            && train.contains("Result of the training")
+            && train.contains("class=\"finding\">The posterior predicts ")
+    );
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn samples_and_their_gaussians() {
 #[test]
 fn stages_without_posteriors() {
     let folder = Folder::new();
-    folder.run("out", "alone.toml", ALONE, &[]);
+    let measures = folder.run("out", "alone.toml", ALONE, &[]);
     let sections =
         ["Planted permutations", "Two weights that can be swapped", "The number of transpositions", "Provenance"];
     let figures = [
@@ -133,5 +133,10 @@ fn stages_without_posteriors() {
         "transpositions-dynamics-distance",
     ];
     let page = written(&folder, &sections, &figures);
+    let cell = &measures.cells[0];
+    for stage in cell.stages.keys() {
+        let alone = Report::read(&[folder.path(&format!("out/cells/{}/{stage}", cell.id))]).unwrap();
+        assert!(!alone.summary().is_empty(), "{stage}");
+    }
     assert!(page.contains("Units recovered by best") && page.contains("transpositions between independent networks"));
 }

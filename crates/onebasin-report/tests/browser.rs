@@ -105,7 +105,7 @@ fn check_lines(seen: &Value, lines: &Lines, name: &str) {
         let mut all: Vec<&String> = Vec::new();
         lines.series.iter().map(of).for_each(|it| {
             if !all.contains(&it) {
-                all.push(it)
+                all.push(it);
             }
         });
         all

@@ -26,8 +26,8 @@ impl Page {
             let is_free = |colour: &usize| before.iter().filter(meets).all(|other| other.colour != *colour);
             let free = (0..PALETTE).filter(is_free).min_by_key(|colour| count(*colour));
             // Beyond the palette, a number stands for other dashes in an earlier colour.
-            let beyond = (PALETTE..).find(is_free).expect("there are finitely many names");
-            rest[0].colour = free.unwrap_or(beyond);
+            let beyond = (PALETTE..=PALETTE + index).find(is_free);
+            rest[0].colour = free.or(beyond).expect("fewer names came before than there are numbers");
         }
         for lines in self.lines() {
             for series in &mut lines.series {

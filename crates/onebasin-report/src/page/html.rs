@@ -19,7 +19,9 @@ impl Page {
             for part in section.side_by_side() {
                 let maps = part[0].is_map();
                 body.html += if maps { "<div class=\"maps\">\n" } else { "" };
-                part.iter().for_each(|block| body.block(block));
+                for block in part {
+                    body.block(block);
+                }
                 body.html += if maps { "</div>\n" } else { "" };
             }
             body.html += "</section>\n";

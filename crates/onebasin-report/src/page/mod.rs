@@ -50,6 +50,7 @@ pub struct Section {
 /// Part of a section.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "a page has few blocks, and most of them are figures and tables")]
 pub enum Block {
     /// Paragraphs of plain text.
     Text(String),

@@ -44,12 +44,11 @@ impl Swept {
                 |label: &String, number: f64| labels.iter().zip(numbers).all(|(l, n)| (l == label) == (*n == number));
             labels.iter().zip(numbers).all(|(label, number)| one(label, *number))
         };
-        let (xs, axis) = match numbers.filter(is_one_each) {
-            Some(numbers) => (numbers.clone(), draw::fitting(&key, numbers.into_iter())),
-            None => {
-                let categories = kinds.iter().map(|kind| (*kind).to_owned()).collect();
-                (labels.iter().map(kind).collect(), Axis { categories, ..draw::linear(&key) })
-            }
+        let (xs, axis) = if let Some(numbers) = numbers.filter(is_one_each) {
+            (numbers.clone(), draw::fitting(&key, numbers.into_iter()))
+        } else {
+            let categories = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+            (labels.iter().map(kind).collect(), Axis { categories, ..draw::linear(&key) })
         };
         Some(Self { key, places: xs.into_iter().zip(labels).collect(), axis })
     }

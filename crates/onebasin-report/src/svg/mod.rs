@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn long_words_break_after_hyphens_or_anywhere() {
         let room = width("coordinate-d", 12.0);
-        assert_eq!(wrap("coordinate-descent of it", 12.0, room), ["coordinate-", "descent of", "it"]);
+        assert_eq!(wrap("coordinate-descent of it", 12.0, room), ["coordinate-", "descent of it"]);
         assert_eq!(wrap("abcdef", 12.0, width("abcd", 12.0)), ["abcd", "ef"]);
     }
 }

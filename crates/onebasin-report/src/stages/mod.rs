@@ -140,7 +140,11 @@ fn shown<S: Stage<Result: StageReport>>(
     let mut title = S::Result::TITLE.to_owned();
     if let [_, method @ .., seeds] = &task.split('/').collect::<Vec<_>>()[..] {
         title += &method.iter().map(|name| format!(", {name}")).collect::<String>();
-        title += &format!(", seeds {}", seeds.replace('-', " and "));
+        // Posteriors are called by their seeds, or by names, which may have a hyphen themselves.
+        title += &match seeds.split_once("--") {
+            Some((from, to)) => format!(", {from} and {to}"),
+            None => format!(", seeds {}", seeds.replace('-', " and ")),
+        };
     }
     let text = Some(result.introduction()).filter(|text| !text.is_empty()).map(Block::Text);
     let figures = result.figures(&id).into_iter().map(Block::Figure);
@@ -156,6 +160,18 @@ fn shown<S: Stage<Result: StageReport>>(
 mod tests {
     use super::*;
     use onebasin::experiment::Sections;
+
+    #[test]
+    fn titles_call_posteriors_by_their_seeds_or_names() {
+        let distances = serde_json::json!({ "kl": 1.0, "variance_ratios": 1.0, "w2": 1.0 });
+        let settings = serde_json::json!({ "means": [[0.0, 0.0], [0.0, 0.0]], "stds": [[1.0, 1.0], [1.0, 1.0]] });
+        let result = serde_json::json!({
+            "version": "", "settings": settings, "before": distances, "after": distances,
+        });
+        let title = |task: &str| show(task, &result, "", &BTreeMap::new()).unwrap().section.title;
+        assert!(title("swap/1-2").ends_with(", seeds 1 and 2"));
+        assert!(title("swap/w2/run-1--run-2").ends_with(", w2, run-1 and run-2"));
+    }
 
     #[test]
     fn every_stage_of_an_experiment_has_a_section() {

@@ -21,8 +21,11 @@ pub(super) fn draw(lines: &Lines) -> Drawing {
     let order = [references, others].concat();
     let places: Vec<Vec<[f64; 2]>> = (0..lines.series.len()).map(|index| places(&frame, lines, index)).collect();
     for (below, &index) in order.iter().enumerate() {
-        styles[index].covered =
-            order[below + 1..].iter().filter(|above| coincide(&places[index], &places[**above])).count();
+        // The groups of one name have one colour, and would only become a wide line.
+        let hides = |above: &&usize| {
+            lines.series[index].name != lines.series[**above].name && coincide(&places[index], &places[**above])
+        };
+        styles[index].covered = order[below + 1..].iter().filter(hides).count();
     }
     let mut canvas = Canvas::default();
     axes::draw(&mut canvas, &frame, &lines.x, &lines.y);

@@ -80,6 +80,9 @@ fn a_line_that_another_covers_is_wider() {
     let widths = |gap| drawn(&figure(gap)).into_iter().map(|(_, width)| width).collect::<Vec<_>>();
     let together = widths(0.0);
     assert!(together[0] > 2.0 * together[1] && together[1] == together[2], "{together:?}");
+    let groups = vec![flat("one", "train", 1.0), flat("one", "test", 1.0), flat("zero", "train", 0.0)];
+    let groups = drawn(&sample::lines("it", linear("x"), linear("y"), groups));
+    assert!(groups.iter().all(|(_, width)| *width == groups[0].1), "{groups:?}");
     let apart = widths(0.3);
     assert!(apart.iter().all(|width| *width == apart[0]), "{apart:?}");
 }

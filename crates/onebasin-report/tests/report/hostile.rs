@@ -91,11 +91,11 @@ fn pipes_do_not_end_cells_of_markdown() {
 #[test]
 fn paragraphs_of_markdown_begin_nothing_else() {
     let said = ["# one", "- two", "3. three", "-4 is a number", "5 of 6"];
-    let page =
-        Page { summary: said.join("\n\n"), headlines: vec![], sections: vec![], provenance: vec![], ..sample::page() };
+    let (finding, summary) = ("# found".to_owned(), said.join("\n\n"));
+    let page = Page { finding, summary, headlines: vec![], sections: vec![], provenance: vec![], ..sample::page() };
     let markdown = page.markdown("");
     let paragraphs: Vec<&str> = markdown.trim_end().split("\n\n").skip(1).collect();
-    assert_eq!(paragraphs, [r"\# one", r"\- two", r"3\. three", r"\-4 is a number", "5 of 6"]);
+    assert_eq!(paragraphs, [r"**\# found**", r"\# one", r"\- two", r"3\. three", r"\-4 is a number", "5 of 6"]);
 }
 
 #[test]

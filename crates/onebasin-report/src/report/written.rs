@@ -1,7 +1,7 @@
 //! Writes the files of a report, and replaces only what an earlier report wrote.
 
 use crate::error::{Error, Result};
-use onebasin::experiment::hash;
+use onebasin::hash;
 use onebasin::store::write_whole;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,6 +2,7 @@
 //! of results, which may be null.
 
 use crate::error::{Error, Result};
+use crate::wording::{Mismatch, plain};
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -24,7 +25,7 @@ pub fn from_table<T: DeserializeOwned>(name: &str, table: toml::Table) -> Result
     serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|error| {
         let reason = joined(&error);
         let hint = hint_of(&reason).unwrap_or_default();
-        Error::Config { name: name.to_owned(), reason: reason + &hint }
+        Error::Config { name: name.to_owned(), reason: in_words(&reason) + &hint }
     })
 }
 
@@ -93,6 +94,17 @@ pub(crate) fn unknown<E: serde::de::Error>(value: &str, tag: &str, known: &'stat
 /// Understands what is left of a table whose tag is known.
 pub(crate) fn rest<T: DeserializeOwned, E: serde::de::Error>(table: toml::Table) -> std::result::Result<T, E> {
     serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|error| E::custom(joined(&error)))
+}
+
+/// The reason of an error, with the path of its key, in the words of a user.
+fn in_words(reason: &str) -> String {
+    let Some((path, rest)) = reason.strip_prefix("in `").and_then(|rest| rest.split_once("`: ")) else {
+        return plain(reason);
+    };
+    match Mismatch::of(rest) {
+        Some(Mismatch { value, expected, .. }) => format!("`{path}` is {value}; it must be {expected}"),
+        None => format!("in `{path}`: {}", plain(rest)),
+    }
 }
 
 /// The reason of an error with the path of its key; a reason that begins with a path of its own lies deeper.

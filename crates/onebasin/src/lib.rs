@@ -5,6 +5,7 @@
 
 #[macro_use]
 mod named;
+mod wording;
 pub mod error;
 pub mod hash;
 pub mod keys;

@@ -150,7 +150,7 @@ fn numbers_of_other_work_are_read_and_mistakes_in_them_are_named() {
     }
     for (row, messages) in [
         ("what = \"w\"\nvaule = 1\nsource = \"s\"", &["literature[0]", "vaule", "did you mean `value`?"][..]),
-        ("what = \"w\"\nvalue = 1", &["literature[0]", "missing field `source`"]),
+        ("what = \"w\"\nvalue = 1", &["literature[0]", "missing key `source`"]),
         ("what = \"w\"\nvalue = [1]\nsource = \"s\"", &["literature[0].value", "a text or a number"]),
         ("what = 1\nvalue = 1\nsource = \"s\"", &["literature[0].what", "string"]),
         ("what = \"w\"\nvalue = 1\nsource = \" \"", &["a.toml", "`literature.source` is \" \"", "some text"]),

@@ -8,7 +8,7 @@ use std::fs;
 fn mistakes_are_named_and_leave_no_trace() {
     let place = Place::new();
     for (setting, messages) in [
-        ("barrier.point=5", &["small.toml: in `barrier.point`", "unknown field `point`", "did you mean `points`?"][..]),
+        ("barrier.point=5", &["small.toml: in `barrier.point`", "unknown key `point`", "did you mean `points`?"][..]),
         ("barier.points=5", &["small.toml", "unknown table or key `barier`", "did you mean `barrier`?"]),
         ("train.infer.optimise.epoch=5", &["`train.infer.optimise.epoch`", "did you mean `epochs`?"]),
         // Names that were in use once.

@@ -80,8 +80,8 @@ fn transpositions_are_followed() {
     for (setting, message) in [
         ("transpositions.runs=0", "`transpositions.runs` is 0; it must be at least 1"),
         ("transpositions.start.transpositions=[16]", "16"),
-        ("transpositions.infer.method=vi", "unknown field `method`"),
-        ("planted.instances=0", "missing field `correlations`"),
+        ("transpositions.infer.method=vi", "unknown key `method`"),
+        ("planted.instances=0", "missing key `correlations`"),
     ] {
         let said = place.refused(&format!("{line} -o other --set {setting}"));
         assert!(said.contains(message) && !place.path("other").exists(), "{said}");

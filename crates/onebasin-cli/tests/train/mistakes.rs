@@ -135,12 +135,12 @@ fn missing_tables_are_named() {
         let from = text.find(&format!("[{table}]")).unwrap();
         let end = text[from + 1..].find("\n    [").map_or(text.len(), |end| from + 1 + end);
         let place = Place::with_config(&format!("{}{}", &text[..from], &text[end..]));
-        refused(&place, &[], &format!("missing field `{table}`"));
+        refused(&place, &[], &format!("missing key `{table}`"));
     }
-    refused(&Place::new("[infer]\nmethod = \"vi\"\n"), &[], "missing field `optimise`");
+    refused(&Place::new("[infer]\nmethod = \"vi\"\n"), &[], "missing key `optimise`");
     refused(&Place::new("[infer]\nmethod = \"vi\"\noptimise = {}\n"), &[], "`infer.optimise`");
-    refused(&Place::new("[infer]\n"), &[], "missing field `method`");
-    refused(&Place::with_config(""), &[], "missing field `data`");
+    refused(&Place::new("[infer]\n"), &[], "missing key `method`");
+    refused(&Place::with_config(""), &[], "missing key `data`");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod parts;
 
 pub use parts::{IoError, List};
 
+use crate::wording::plain;
 use parts::size;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -422,7 +423,7 @@ impl Error {
 
     /// A file whose contents cannot be understood.
     pub fn damaged(path: &Path, reason: &dyn fmt::Display) -> Self {
-        Self::File { path: path.to_owned(), reason: reason.to_string() }
+        Self::File { path: path.to_owned(), reason: plain(&reason.to_string()) }
     }
 
     /// Refuses an array that has not as many values as are expected.

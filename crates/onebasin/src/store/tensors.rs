@@ -5,6 +5,7 @@
 
 use super::write_whole;
 use crate::error::{Error, Result};
+use crate::wording::plain;
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -102,6 +103,10 @@ impl Tensors {
         let unreadable = |reason: String| Error::File { path: path.to_owned(), reason };
         let mut file = File::open(path).map_err(fault)?;
         let len = file.metadata().map_err(fault)?.len();
+        if len < 8 {
+            let reason = if len == 0 { "the file is empty" } else { "the file is too short to be one of onebasin" };
+            return Err(unreadable(reason.to_owned()));
+        }
         let mut size = [0; 8];
         file.read_exact(&mut size).map_err(fault)?;
         // Nothing is allocated for a header that the file is too short for.
@@ -112,7 +117,7 @@ impl Tensors {
         serde_json::from_slice::<OnceEach>(&header)
             .map_err(|error| unreadable(format!("its header is damaged ({error})")))?;
         let header: Metadata =
-            serde_json::from_slice(&header).map_err(|error| unreadable(format!("its header is damaged ({error})")))?;
+            serde_json::from_slice(&header).map_err(|error| unreadable(format!("its header is damaged ({})", plain(&error.to_string()))))?;
         if start.checked_add(header.data_len() as u64) != Some(len) {
             let (expected, got) = (header.data_len(), len - start);
             return Err(unreadable(format!("its values have {got} bytes, not the {expected} that its header says")));
@@ -124,7 +129,7 @@ impl Tensors {
         let text = self.header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
         let text =
             text.ok_or_else(|| self.unreadable("it was not written by onebasin: its metadata has no `onebasin`"))?;
-        serde_json::from_str(text).map_err(|error| self.unreadable(&format!("its metadata is damaged: {error}")))
+        serde_json::from_str(text).map_err(|error| self.unreadable(&format!("its metadata is damaged: {}", plain(&error.to_string()))))
     }
 
     /// Names and shapes of all tensors, in the order of their values.

@@ -3,6 +3,7 @@
 use super::{Group, Spec};
 use crate::error::{Error, List, Result};
 use crate::rng::{Stream, below};
+use crate::wording::plain;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 use serde::de::{MapAccess, Visitor};
@@ -230,7 +231,7 @@ impl Permutations {
     /// Reads what [`Self::to_json`] writes, the groups in any order.
     pub fn from_json(spec: &Spec, text: &str) -> Result<Self> {
         let fault = |difference: String| Error::Permutations { difference };
-        let Entries(entries) = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
+        let Entries(entries) = serde_json::from_str(text).map_err(|error| fault(plain(&error.to_string())))?;
         let groups = spec.groups();
         let mut found: Vec<Option<Permutation>> = vec![None; groups.len()];
         for (name, indices) in entries {

@@ -55,7 +55,7 @@ fn whatever_else_is_refused() {
         (r#"{"hidden1":[1,2,-1],"hidden2":[0,1]}"#, "invalid value: integer `-1`"),
         (r#"{"hidden1":[1,2,4294967296],"hidden2":[0,1]}"#, "invalid value: integer `4294967296`"),
         (r#"{"hidden1":[1,2,0.5],"hidden2":[0,1]}"#, "floating point `0.5`"),
-        (r#"{"hidden1":"012","hidden2":[0,1]}"#, "invalid type: string"),
+        (r#"{"hidden1":"012","hidden2":[0,1]}"#, "where a list is needed"),
         ("[[1,2,0],[0,1]]", "an object of arrays of indices"),
         ("", "EOF"),
         (r#"{"hidden1":[1,2,0],"hidden2":[0,1]} x"#, "trailing characters"),

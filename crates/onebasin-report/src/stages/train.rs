@@ -11,9 +11,11 @@ pub fn table(result: &TrainResult) -> Table {
     let mut table = draw::table(&["measure"], ["value"]);
     let mut row = |name: &str, value: String| table.push([name, &value]);
     row("steps", result.steps.to_string());
-    row("epochs", format!("{:.2}", result.epochs));
+    // A chain has no epochs: each of its gradients is of all examples.
+    let passes = if result.chains.is_some() { "gradients of a chain" } else { "epochs" };
+    row(passes, number(result.epochs));
     for (name, value) in &result.training {
-        row(name, draw::or_dash(*value, |value| format!("{value:.6}")));
+        row(name, draw::or_dash(*value, |value| number(value)));
     }
     row("test examples", result.test.examples.to_string());
     row("posterior samples averaged", result.test.samples.to_string());
@@ -30,6 +32,18 @@ pub fn table(result: &TrainResult) -> Table {
         }
     }
     table
+}
+
+/// A number with the digits that it needs: counts have none behind the point, and small ones do not become zero.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    if value.fract() == 0.0 && size < 1e15 {
+        format!("{value:.0}")
+    } else if (1e-3..1e6).contains(&size) {
+        format!("{value:.6}")
+    } else {
+        format!("{value:.5e}")
+    }
 }
 
 impl StageReport for TrainResult {

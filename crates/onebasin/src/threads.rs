@@ -3,6 +3,16 @@
 pub use onebasin_kernels::ThreadPool;
 
 use crate::error::{Error, Result};
+use onebasin_kernels::Isa;
+
+/// Name of the instruction set that computations use on this machine.
+pub fn instruction_set() -> &'static str {
+    match Isa::detect() {
+        Isa::Portable => "portable",
+        Isa::Avx2 => "AVX2",
+        Isa::Avx512 => "AVX-512",
+    }
+}
 
 /// More threads than any computer has cores for: they would take a minute to start, and wait for each other from then on.
 const MAX_THREADS: usize = 1024;

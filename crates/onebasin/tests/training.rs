@@ -121,7 +121,7 @@ fn more_epochs_at_a_constant_learning_rate_give_the_posterior_of_a_longer_traini
             let read = |folder: &Path| fs::read(folder.join(file)).unwrap();
             assert!(read(whole.path()) == read(parts.path()), "{method}: {file}");
         }
-        assert!(train(parts.path(), method, long, true).1.contains("is finished already"));
+        assert!(train(parts.path(), method, long, true).1.contains(": up to date"));
     }
 }
 

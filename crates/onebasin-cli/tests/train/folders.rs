@@ -11,7 +11,7 @@ fn a_finished_run_says_so_and_stays_as_it_is() {
     let first = place.finish("run", &[]);
     let before = place.contents("run");
     let again = place.finish("run", &[]);
-    assert!(again.stderr.contains("is finished already"), "{}", again.stderr);
+    assert!(again.stderr.contains(": up to date"), "{}", again.stderr);
     assert_eq!(again.stdout, first.stdout);
     assert_eq!(place.contents("run"), before);
     // Not even with data that are gone, or other threads.
@@ -86,8 +86,8 @@ fn an_extended_training_has_the_posterior_of_a_longer_one() {
         assert_eq!(read("run", "config.toml"), read("longer", "config.toml"));
         assert_eq!(place.result("run")["test"], place.result("longer")["test"]);
         // It is a finished training of the longer configuration.
-        assert!(place.finish("run", &longer).stderr.contains("is finished already"));
-        assert!(place.finish("run", &[&longer[..], &["--extend"]].concat()).stderr.contains("is finished already"));
+        assert!(place.finish("run", &longer).stderr.contains(": up to date"));
+        assert!(place.finish("run", &[&longer[..], &["--extend"]].concat()).stderr.contains(": up to date"));
     }
 }
 
@@ -172,7 +172,7 @@ fn an_extension_that_diverges_leaves_the_shorter_training_as_it_was() {
         read("posterior.safetensors") == posterior && read("result.json") == result && read("config.toml") == config
     );
     assert_eq!(place.contents("run").len(), before.len());
-    assert!(place.finish("run", &[]).stderr.contains("is finished already"));
+    assert!(place.finish("run", &[]).stderr.contains(": up to date"));
 }
 
 #[test]

@@ -11,13 +11,14 @@ pub use preset::{Cnn, Mlp, Preset, ResNet, Stage};
 use crate::error::{Error, Result};
 use crate::params::{Layout, Params};
 use crate::rng::Stream;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 /// Height, width and channels of an image or an activation; written `28x28x1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct Shape {
     /// Rows.

@@ -3,12 +3,13 @@
 use super::{Activation, Normalisation, Pool, Shape, Shortcut};
 use crate::error::{Error, Result};
 use crate::keys::{deserialize_tagged, number};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// A family of networks with its sizes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[cfg_attr(feature = "clap", derive(clap::Subcommand))]
 #[serde(tag = "preset", rename_all = "lowercase")]
 pub enum Preset {
@@ -40,14 +41,16 @@ impl Preset {
 }
 
 /// Dense layers: input - hidden... - classes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct Mlp {
     /// Height, width and channels of one example.
+    #[schemars(extend("x-else" = "that of the data"))]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHAPE", default_value = "28x28x1"))]
     pub input: Shape,
     /// Number of classes.
+    #[schemars(extend("x-else" = "that of the data"))]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value = "10"))]
     pub classes: usize,
     /// Number of units of each hidden layer; an empty list (`none`) makes a linear model.
@@ -61,14 +64,16 @@ pub struct Mlp {
 }
 
 /// A stack of 3x3 convolutions and 2x2 pools, flattened, then dense layers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct Cnn {
     /// Height, width and channels of one example.
+    #[schemars(extend("x-else" = "that of the data"))]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHAPE", default_value = "28x28x1"))]
     pub input: Shape,
     /// Number of classes.
+    #[schemars(extend("x-else" = "that of the data"))]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value = "10"))]
     pub classes: usize,
     /// 3x3 convolutions (`32`, or `32/2` with stride 2) and 2x2 pools (`max` or `average`), in order.
@@ -86,7 +91,7 @@ pub struct Cnn {
 }
 
 /// One element of a CNN's stack; written `32`, `32/2`, `max` or `average`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub enum Stage {
     /// A 3x3 convolution with a bias, then the non-linearity.
@@ -104,22 +109,24 @@ pub enum Stage {
 ///
 /// A 3x3 convolution with 16 channels, three stages of n blocks with 16, 32 and 64 channels (all times `width`)
 /// of which the second and third begin with stride 2, the mean over all positions, and a dense layer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct ResNet {
     /// Height, width and channels of one example.
+    #[schemars(extend("x-else" = "that of the data"))]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHAPE", default_value = "32x32x3"))]
     pub input: Shape,
     /// Number of classes.
+    #[schemars(extend("x-else" = "that of the data"))]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value = "10"))]
     pub classes: usize,
     /// Number of layers, 6n + 2.
-    #[serde(default = "number::<20, _>")]
+    #[serde(default = "number::<20, usize>")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "LAYERS", default_value_t = 20))]
     pub depth: usize,
     /// Factor of all numbers of channels.
-    #[serde(default = "number::<1, _>")]
+    #[serde(default = "number::<1, usize>")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FACTOR", default_value_t = 1))]
     pub width: usize,
     /// Normalisation behind each convolution.

@@ -3,13 +3,15 @@
 use crate::arch::Shape;
 use crate::error::{Error, Result};
 use crate::rng::{Stream, below};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Settings of augmentation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Augment {
     /// Number of pixels that an image is padded by on each side, before a crop of its own size is taken from anywhere.
+    #[schemars(extend("x-unit" = "pixels"))]
     pub crop: usize,
     /// Whether half of the images are mirrored from left to right.
     pub flip: bool,

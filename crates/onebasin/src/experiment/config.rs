@@ -35,24 +35,49 @@ pub fn from_table<T: DeserializeOwned>(name: &str, mut table: Table) -> Result<T
     })
 }
 
-/// Sets a value by its whole name, such as `train.prior.variance`.
+/// Refuses a training configuration where an experiment is read.
+pub(super) fn check_is_experiment(name: &str, table: &Table) -> Result<()> {
+    let has = |key: &str| table.contains_key(key);
+    if has("infer") && !has("train") {
+        let reason = format!("it is the configuration of one training; use `onebasin train {name}`");
+        return Err(Error::Config { name: name.to_owned(), reason });
+    }
+    Ok(())
+}
+
+/// Refuses an experiment where a training configuration is read.
+pub(super) fn check_is_training(name: &str, table: &Table) -> Result<()> {
+    let has = |key: &str| table.contains_key(key);
+    if (has("train") || has("title") || has("sweep")) && !has("infer") {
+        let reason = format!("it is an experiment, not the configuration of one training; use `onebasin run {name}`");
+        return Err(Error::Config { name: name.to_owned(), reason });
+    }
+    Ok(())
+}
+
+/// Sets a value by its whole name, such as `train.prior.variance`; a key that is written with its dots in quotes is found,
+/// too, as `"train.prior.variance"` in a sweep.
 pub(super) fn set(table: &mut Table, path: &str, value: Value) -> Result<()> {
     let fault = || Error::Unreadable {
         text: path.to_owned(),
         expected: "the name of a setting, such as infer.optimise.learning_rate",
     };
-    let keys: Vec<&str> = path.split('.').map(str::trim).collect();
-    let (last, parents) = keys.split_last().ok_or_else(fault)?;
+    let keys: Vec<&str> = path.split('.').map(|key| key.trim_matches([' ', '\t', '"', '\'']).trim()).collect();
     if keys.iter().any(|key| key.is_empty()) {
         return Err(fault());
     }
-    let mut inner = table;
-    for key in parents {
-        let entry = inner.entry((*key).to_owned()).or_insert_with(|| Value::Table(Table::new()));
-        inner = entry.as_table_mut().ok_or_else(fault)?;
+    let (mut inner, mut rest) = (table, &keys[..]);
+    loop {
+        let quoted = (2..=rest.len()).rev().find(|count| inner.contains_key(&rest[..*count].join(".")));
+        let (key, others) = rest.split_at(quoted.unwrap_or(1));
+        let (key, table) = (key.join("."), inner);
+        if others.is_empty() {
+            table.insert(key, value);
+            return Ok(());
+        }
+        let entry = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
+        (inner, rest) = (entry.as_table_mut().ok_or_else(fault)?, others);
     }
-    inner.insert((*last).to_owned(), value);
-    Ok(())
 }
 
 /// Applies `a.b=c`; `c` is TOML if it can be, a string if not.

@@ -1,10 +1,11 @@
 //! Numbers of other work, which an experiment names and its report shows beside its own.
 
 use crate::error::{Error, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// A number of other work: a table `[[literature]]` of an experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Literature {
     /// What was measured, of which network and by which method.

@@ -5,24 +5,29 @@
 //! read, skipping those that are up to date.
 
 pub mod config;
+mod alone;
 mod context;
 mod folder;
 mod inputs;
 mod literature;
+mod made;
 mod measures;
 mod names;
 mod pairing;
 mod plan;
 mod read;
+pub mod reference;
 mod run;
 mod stage;
 pub mod stages;
 mod train_config;
 
+pub use alone::run_alone;
 pub use context::{Context, Host, Silent};
 pub use folder::{json, write_text};
 pub use inputs::{POSTERIOR, posterior_file};
 pub use literature::Literature;
+pub use made::{Input, MADE, Made};
 pub use measures::{Failure, MEASURES, Measured as MeasuredCell, Measures, TIMES, Times, Trained};
 pub use pairing::Pairs;
 pub use plan::{Member, Plan, PlannedPair, Section};

@@ -13,6 +13,7 @@ use super::{config, inputs, names};
 use crate::error::{Error, Result};
 use crate::keys::hint;
 use crate::store::Provenance;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,9 +31,9 @@ const HEAD: [&str; 7] = ["title", "about", "literature", "seeds", "posteriors", 
 /// Folder of the only cell of an experiment without a sweep.
 const SINGLE: &str = "single";
 
-/// What an experiment says besides the tables of its stages and its sweep.
-#[derive(Clone, Debug, Deserialize)]
-struct Head {
+/// The top of an experiment: its title, its posteriors and, in tables, what is measured of them.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(super) struct Head {
     /// Title of the report.
     title: String,
     /// What is asked, and what the answer means.
@@ -48,6 +49,7 @@ struct Head {
     posteriors: Vec<PathBuf>,
     /// Which posteriors are compared: "consecutive" (the first two, the next two and so on), "all", or a list of pairs.
     #[serde(default)]
+    #[schemars(with = "String", extend("x-kind" = "name, or a list of pairs", "x-else" = "`\"consecutive\"`"))]
     pairs: Pairs,
     /// How posteriors are trained: a configuration of `onebasin train` without its seed.
     train: Option<TrainConfig>,
@@ -117,6 +119,7 @@ impl Experiment {
 
     /// The experiment of a table, to which the overrides have been applied.
     pub fn from_table(file: &str, table: Table, overrides: &[String]) -> Result<Self> {
+        config::check_is_experiment(file, &table)?;
         let mut whole = table.clone();
         let fault = |reason: String| Error::Config { name: file.to_owned(), reason };
         let sweep = combinations(whole.remove("sweep").as_ref()).map_err(fault)?;
@@ -292,6 +295,7 @@ fn gather(prefix: &str, sweep: &Table, all: &mut BTreeMap<String, Vec<Value>>) -
         let whole = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
         match value {
             Value::Table(inner) => gather(&whole, inner, all)?,
+            Value::Array(_) if all.contains_key(&whole) => return Err(format!("`sweep.{whole}` is given twice")),
             Value::Array(values) if !values.is_empty() => _ = all.insert(whole, values.clone()),
             _ => return Err(format!("`sweep.{whole}` is not a list of values")),
         }

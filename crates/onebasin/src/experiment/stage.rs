@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::folder::{files, json, remove, write_json, write_text};
+use super::made::{MADE, Made};
 use crate::error::{Error, Result};
 use crate::hash;
 use serde::de::DeserializeOwned;
@@ -78,8 +79,12 @@ pub trait Stage: Debug + Send + Serialize + Sized + Sync {
 
     /// Runs in a folder, and writes the result there.
     fn run_in(&self, path: &Path, existing: Existing, context: &Context<'_>) -> Result<Self::Result> {
-        let folder = Folder::check::<Self>(path, existing != Existing::Refuse)?;
-        let result = self.run(context, Some(&folder))?;
+        self.run_into(&Folder::check::<Self>(path, existing != Existing::Refuse)?, context)
+    }
+
+    /// Runs in a folder that was checked, and writes the result there.
+    fn run_into(&self, folder: &Folder, context: &Context<'_>) -> Result<Self::Result> {
+        let result = self.run(context, Some(folder))?;
         if !folder.cleared.get() {
             folder.clear()?;
         }
@@ -100,12 +105,14 @@ pub struct Folder {
     /// The folders inside that the stage writes to.
     inner: Vec<PathBuf>,
     cleared: Cell<bool>,
+    /// What to write before the first file of the stage, so that an interrupted attempt is known as one.
+    pub(super) unfinished: Option<Made>,
 }
 
 impl Folder {
     /// Checks that a folder is empty or, if it may be replaced, that it holds nothing but an earlier result of the same
     /// stage. Changes nothing.
-    fn check<S: Stage>(path: &Path, replace: bool) -> Result<Self> {
+    pub(super) fn check<S: Stage>(path: &Path, replace: bool) -> Result<Self> {
         let fault = |file: &Path, reason: String| Error::Folder { path: file.to_owned(), reason };
         let foreign = |file: &Path| {
             fault(file, format!("`{}` did not write it, so nothing in {} is replaced", S::NAME, path.display()))
@@ -133,12 +140,12 @@ impl Folder {
                     }
                 }
                 None if name == S::RESULT => earlier.insert(0, file),
-                None if whole == S::RESULT || S::owns(whole) => earlier.push(file),
+                None if whole == S::RESULT || whole == MADE || S::owns(whole) => earlier.push(file),
                 None => return Err(foreign(&file)),
             }
         }
         let inner = S::FOLDERS.iter().map(|(folder, _)| path.join(folder)).collect();
-        Ok(Self { path: path.to_owned(), earlier, inner, cleared: Cell::new(false) })
+        Ok(Self { path: path.to_owned(), earlier, inner, cleared: Cell::new(false), unfinished: None })
     }
 
     /// Removes an earlier result and makes the folders that are missing.
@@ -149,6 +156,7 @@ impl Folder {
         let make = |folder: &Path| fs::create_dir_all(folder).map_err(|error| Error::file(folder, error));
         self.cleared.set(true);
         make(&self.path)?;
+        self.unfinished.iter().try_for_each(|made| made.write(&self.path))?;
         self.inner.iter().try_for_each(|folder| make(folder))
     }
 

@@ -8,50 +8,51 @@ use crate::experiment::config;
 use crate::infer::{Method, Prior, Problem, check_temperature};
 use crate::keys::number;
 use crate::net::Likelihood;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A training run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The configuration of one training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
-    /// The seed that all random numbers come from.
+    /// Seed that all random numbers come from.
     #[serde(default)]
     pub seed: u64,
     /// Divides the log posterior; below one it is a cold posterior.
-    #[serde(default = "number::<1, _>")]
+    #[serde(default = "number::<1, f64>")]
     pub temperature: f64,
     /// A posterior to start from, its file or the folder of its training: Markov chains at its draws, all else at its mean; variational inference and IVON also at its
     /// standard deviations, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
-    /// What to learn from.
+    /// The data set, its subsets and how it is scaled.
     pub data: DataConfig,
     /// The network; `input` and `classes` are those of the data unless given.
     pub arch: Preset,
-    /// What its outputs mean.
+    /// Likelihood of the network's outputs.
     #[serde(default)]
     pub likelihood: Likelihood,
-    /// What is known of its parameters before.
+    /// Prior of the network's parameters.
     pub prior: Prior,
-    /// The method and its settings.
+    /// Inference method and its settings.
     pub infer: Method,
-    /// When and how the posterior is judged.
+    /// When and how predictions are evaluated.
     #[serde(default)]
     pub evaluate: EvaluateConfig,
-    /// What is written down on the way.
+    /// What is logged.
     #[serde(default)]
     pub log: LogConfig,
 }
 
-/// What to learn from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The data set of a training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataConfig {
-    /// Name of the data set.
+    /// Name of the data set; `onebasin data list` prints all.
     pub name: String,
-    /// Subsets of the training images, each of what the one before left.
+    /// Subsets of the training examples, each of what the one before left: `first:5000`, `classes:0,1,7`, `half:a` or `half:b`.
     #[serde(default)]
     pub subsets: Vec<Subset>,
     /// How pixels are scaled.
@@ -62,16 +63,18 @@ pub struct DataConfig {
     pub augment: Option<Augment>,
 }
 
-/// When and how the posterior is judged, on the test images.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// When and how predictions are evaluated, on the test examples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluateConfig {
-    /// Points of the posterior averaged in the end.
+    /// Number of Monte Carlo samples of the predictive distribution at the end.
     pub samples: usize,
-    /// Epochs between evaluations on the way; none by default, and none of Markov chains, whose samples are on disk.
+    /// Number of epochs between two evaluations during the training; none by default, and none of Markov chains, whose samples
+    /// are on disk.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "epochs"))]
     pub every: Option<f64>,
-    /// Points of the posterior averaged on the way.
+    /// Number of Monte Carlo samples of the predictive distribution during the training.
     pub eval_samples: usize,
 }
 
@@ -81,12 +84,13 @@ impl Default for EvaluateConfig {
     }
 }
 
-/// What is written down on the way.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// What is logged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogConfig {
-    /// Steps between two lines of the log; each method has a default.
+    /// Number of steps between two lines of the log; each method has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "steps"))]
     pub every: Option<u64>,
 }
 
@@ -95,7 +99,9 @@ impl TrainConfig {
     ///
     /// Errors call the text `name`.
     pub fn from_toml(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
-        let config: Self = config::from_table(name, config::read_table(name, text, overrides)?)?;
+        let table = config::read_table(name, text, overrides)?;
+        config::check_is_training(name, &table)?;
+        let config: Self = config::from_table(name, table)?;
         config.check().map_err(|error| error.at(name))?;
         Ok(config)
     }

@@ -9,6 +9,7 @@ use crate::rng::Stream;
 use crate::threads;
 use onebasin_kernels::ThreadPool;
 use rand_chacha::rand_core::Rng;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 
@@ -16,7 +17,7 @@ use std::sync::Mutex;
 const STRIDE: u64 = 10;
 
 /// Settings of a deep ensemble.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnsembleConfig {
     /// Number of networks.

@@ -11,10 +11,11 @@ use crate::params::Params;
 use crate::posterior::{Gaussian, Posterior};
 use onebasin_kernels::ThreadPool;
 use onebasin_kernels::ivon::{DrawIvon, Scale, StepIvon, SumIvon};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Settings of IVON.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IvonConfig {
     /// How the lower bound is optimised; `momentum` is β₁, and `optimiser`, `weight_decay` and `clip_norm` must be left
@@ -30,12 +31,13 @@ pub struct IvonConfig {
     /// Number of epochs at the start during which the standard deviations stay: they must not move before the mean has found
     /// something.
     #[serde(default)]
+    #[schemars(extend("x-unit" = "epochs"))]
     pub hold: f64,
     /// Largest Newton step of a parameter before the learning rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<f64>,
     /// Number of points drawn for each step.
-    #[serde(default = "number::<1, _>")]
+    #[serde(default = "number::<1, usize>")]
     pub samples: usize,
 }
 

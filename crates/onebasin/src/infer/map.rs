@@ -9,10 +9,11 @@ use crate::params::Params;
 use crate::posterior::Posterior;
 use onebasin_kernels::ThreadPool;
 use onebasin_kernels::optimise::{Rule, SquarePoint, StepPoint};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Settings of the MAP estimate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MapConfig {
     /// How the log posterior is optimised.

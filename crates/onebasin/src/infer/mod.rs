@@ -105,7 +105,7 @@ macro_rules! methods {
         )+
 
         /// Which method, with its settings; in a configuration, `method` names it.
-        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
         #[serde(tag = "method")]
         #[non_exhaustive]
         pub enum Method {

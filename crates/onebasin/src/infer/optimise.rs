@@ -11,6 +11,7 @@ use crate::rng::{BLOCK_LEN, Stream};
 use onebasin_kernels::gaussian::SumGradients;
 use onebasin_kernels::optimise::{Adam, Momentum};
 use onebasin_kernels::{Isa, ThreadPool};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -21,12 +22,14 @@ const EPSILON: f64 = 1e-8;
 
 /// Settings of stochastic optimisation. The objective is the log posterior (or its lower bound) divided by the number of
 /// training examples, so that a learning rate means the same for every size of data set and batch.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Optimise {
     /// Number of passes over the training examples.
+    #[schemars(extend("x-unit" = "epochs"))]
     pub epochs: f64,
     /// Number of examples in a batch.
+    #[schemars(extend("x-unit" = "examples"))]
     pub batch: usize,
     /// Name of the optimiser.
     #[serde(default)]
@@ -51,6 +54,7 @@ pub struct Optimise {
     pub schedule: Schedule,
     /// Number of epochs during which the learning rate grows linearly from zero.
     #[serde(default)]
+    #[schemars(extend("x-unit" = "epochs"))]
     pub warmup: f64,
 }
 

@@ -4,6 +4,7 @@ use crate::arch::{Arch, Role};
 use crate::error::{Error, Result};
 use crate::params::Params;
 use crate::rng::BLOCK_LEN;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -11,12 +12,12 @@ use std::ops::Range;
 const PIECE: usize = 4 * BLOCK_LEN;
 
 /// Independent normal distributions around zero.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prior {
     /// The variance of every parameter or, scaled, of every weight times its layer's fan-in.
     pub variance: f64,
-    /// Whether all layers have one variance.
+    /// How the variance depends on the layer.
     #[serde(default)]
     pub scaling: Scaling,
 }

@@ -14,10 +14,11 @@ use crate::posterior::{Gaussian, Posterior};
 use onebasin_kernels::gaussian::{Draw, Spread, SquareGaussian, StepGaussian, SumMoments, Weights};
 use onebasin_kernels::optimise::Rule;
 use onebasin_kernels::{Isa, ThreadPool, math};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Settings of mean-field variational inference.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ViConfig {
     /// How the lower bound is optimised.
@@ -31,7 +32,7 @@ pub struct ViConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moped: Option<f64>,
     /// Number of points drawn for each step.
-    #[serde(default = "number::<1, _>")]
+    #[serde(default = "number::<1, usize>")]
     pub samples: usize,
 }
 

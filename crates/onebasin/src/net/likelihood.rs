@@ -4,10 +4,11 @@ use crate::error::{Error, Result};
 use onebasin_kernels::geometry::{Plane, blocks};
 use onebasin_kernels::likelihood::{Labelled, LogGaussian, LogSoftmax, Softmax};
 use onebasin_kernels::{Aligned, Isa, pack};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The distribution of a label given the outputs of a network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Likelihood {
     /// Outputs are logits: softmax at the label.

@@ -9,6 +9,7 @@ pub use align::Known;
 pub use pairs::PairInputs;
 
 use super::plan::Section;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Declares the module of each stage, and the table that asks for it in an experiment.
@@ -17,7 +18,7 @@ macro_rules! stages {
         $(pub mod $name;)*
 
         /// The tables of an experiment that ask for stages, by their names.
-        #[derive(Clone, Debug, PartialEq, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct Sections {
             $($(#[doc = $doc])* pub $name: Option<$name::$settings>,)*

@@ -37,8 +37,10 @@ settings! {
         /// Parts of the data set to measure on
         pub splits: Vec<Split> = vec![Split::Train, Split::Test] => list "NAMES";
         /// Number of training examples at most, from the first on
+        #[schemars(extend("x-unit" = "examples"))]
         pub train_examples: usize = 10_000 => value "N";
         /// Number of test examples at most, from the first on [default: all]
+        #[schemars(extend("x-unit" = "examples"))]
         pub test_examples: Option<usize> = None => optional "N";
     }
 }

@@ -10,10 +10,11 @@ use crate::posterior::Gaussian;
 use crate::progress::Monitor;
 use crate::rng::Stream;
 use crate::symmetry::{Permutations, Spec};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Planted problems, from easy to hopeless: the table `[planted]` of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlantedSettings {
     /// Seed that all random numbers come from.

@@ -4,11 +4,12 @@ use crate::error::{Error, Result};
 use crate::experiment::{Context, Folder, Plan, Section, Stage};
 use crate::params::{Layout, Params};
 use crate::posterior::Gaussian;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Two Gaussians over two weights: the table `[swap]` of an experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwapSettings {
     /// Means, (Gaussian, weight); the second Gaussian is the one whose weights are swapped.

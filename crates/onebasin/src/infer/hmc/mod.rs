@@ -9,6 +9,7 @@ use crate::posterior::{Draws, Posterior};
 use crate::threads;
 use chain::{Chain, Run};
 use onebasin_kernels::ThreadPool;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 
@@ -20,23 +21,23 @@ const PATIENCE: u64 = 100;
 const STILL: f64 = 1e-6;
 
 /// Settings of Hamiltonian Monte Carlo.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HmcConfig {
     /// Number of chains.
-    #[serde(default = "number::<4, _>")]
+    #[serde(default = "number::<4, usize>")]
     pub chains: usize,
     /// Number of trajectories of each chain before samples are kept.
     pub burn_in: u64,
     /// Number of samples kept of each chain.
     pub samples: u64,
     /// Number of trajectories for each sample.
-    #[serde(default = "number::<1, _>")]
+    #[serde(default = "number::<1, u64>")]
     pub thin: u64,
     /// Length of a trajectory in time; by default π/2 times the root of the temperature times the prior's largest
     /// variance: a quarter of the period of a parameter that the data say nothing about.
     pub trajectory: Option<f64>,
-    /// The length is drawn between (1 - jitter) and (1 + jitter) times that.
+    /// Jitter of the length of a trajectory, which is drawn between (1 - jitter) and (1 + jitter) times `trajectory`.
     #[serde(default = "default_jitter")]
     pub jitter: f64,
     /// Step size of the leapfrog; if absent it is found and adapted during burn-in.
@@ -45,7 +46,7 @@ pub struct HmcConfig {
     #[serde(default = "default_acceptance")]
     pub acceptance: f64,
     /// Largest number of leapfrog steps of one trajectory.
-    #[serde(default = "number::<1000, _>")]
+    #[serde(default = "number::<1000, u64>")]
     pub max_leapfrog_steps: u64,
 }
 

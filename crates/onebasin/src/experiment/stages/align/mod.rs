@@ -104,8 +104,10 @@ settings! {
         pub balance: bool = false;
         /// Mask units whose mean KL divergence from the prior, per parameter in nats, is below this; 0.02 is a good value
         /// [default: mask none]
+        #[schemars(extend("x-unit" = "nats"))]
         pub exclude_prior: Option<f64> = None => optional "NATS";
         /// Number of training examples at most for the criterion `activation`, from the first on
+        #[schemars(extend("x-unit" = "examples"))]
         pub examples: usize = 5000 => value "N";
         /// Number of draws of each posterior at most for the criterion `activation`
         pub draws: usize = 10 => value "N";
@@ -114,6 +116,7 @@ settings! {
         /// Number of restarts of the criterion `learned`, at the best permutations so far
         pub restarts: usize = 0 => value "N";
         /// Number of training examples of a step of the criterion `learned`
+        #[schemars(extend("x-unit" = "examples"))]
         pub batch: usize = 256 => value "N";
         /// Learning rate of the criterion `learned`
         pub learning_rate: f64 = 0.2 => value "RATE";
@@ -123,6 +126,7 @@ settings! {
         pub repair: bool = false;
         /// Seconds for each pair after which the criterion `learned` stops, with the best permutations so far; the result
         /// then depends on the speed of the computer [default: no limit]
+        #[schemars(extend("x-unit" = "seconds"))]
         pub seconds: Option<f64> = None => optional "N";
     }
 }

@@ -54,6 +54,7 @@ settings! {
         #[cfg_attr(feature = "clap", arg(long = "samples", id = "samples-at-most"))]
         pub samples: Option<usize> = None => optional "N";
         /// Number of test examples at most, from the first on [default: all]
+        #[schemars(extend("x-unit" = "examples"))]
         pub test_examples: Option<usize> = None => optional "N";
         /// Number of Monte Carlo samples of the predictive distribution of each Gaussian
         pub draws: usize = 100 => value "N";
@@ -63,6 +64,7 @@ settings! {
         pub prune: bool = false;
         /// Distil the predictions of the samples into diagonal Gaussians, in so many epochs over all training examples of the
         /// data set, without their labels [default: do not]
+        #[schemars(extend("x-unit" = "epochs"))]
         pub distil: Option<f64> = None => optional "EPOCHS";
     }
 }

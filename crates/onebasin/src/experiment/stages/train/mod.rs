@@ -139,7 +139,7 @@ fn finished(files: &Files, config: &TrainConfig, context: &Context<'_>) -> Resul
     if result.is_some() {
         // It may have been killed before it did this itself.
         files.tidy_up()?;
-        context.host.message(&format!("{} is finished already", files.folder.display()));
+        context.host.message(&format!("{}: up to date", files.folder.display()));
     }
     Ok(result)
 }

@@ -150,7 +150,11 @@ impl<'a> Training<'a> {
                 let Info(values) = self.prepared.inference.info();
                 let finite = |value: f64| value.is_finite().then_some(value);
                 self.last = values.iter().map(|(name, value)| ((*name).to_owned(), finite(*value))).collect();
-                self.status = format!("epoch {:.1}, {}", self.prepared.inference.epoch(), shown(&values));
+                let place = match self.prepared.inference.chains() {
+                    0 => format!("epoch {:.1}", self.prepared.inference.epoch()),
+                    _ => format!("trajectory {done}"),
+                };
+                self.status = format!("{place}, {}", shown(&values));
                 self.record(&values)?;
             }
             if self.evaluations() > evaluated && done < total {

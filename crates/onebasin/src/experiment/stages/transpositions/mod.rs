@@ -22,6 +22,7 @@ use crate::progress::Monitor;
 use crate::symmetry::{Permutations, Spec};
 use crate::threads::ThreadPool;
 use crate::{align, threads};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ const STRIDE: u64 = 10;
 const MIDPOINT: BarrierSettings = BarrierSettings { points: 3, samples: 1, replicates: 2, seed: 0 };
 
 /// Experiments with the number of transpositions, at least one: the table `[transpositions]` of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TranspositionsSettings {
     /// Seed that all random numbers come from.
@@ -40,7 +41,8 @@ pub struct TranspositionsSettings {
     /// Number of repetitions, each with other networks.
     pub runs: usize,
     /// Number of training examples that loss and error are measured on at most, from the first on.
-    #[serde(default = "number::<10_000, _>")]
+    #[serde(default = "number::<10_000, usize>")]
+    #[schemars(extend("x-unit" = "examples"))]
     pub train_examples: usize,
     /// Networks that start as permuted copies of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +67,7 @@ pub struct TranspositionsSettings {
 }
 
 /// Networks that start as permuted copies of one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartSettings {
     /// Number of transpositions of each copy.
@@ -76,7 +78,7 @@ pub struct StartSettings {
 }
 
 /// The line between two networks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LineSettings {
     /// Number of points of the line, ends included; odd, so that the midpoint is one of them.
@@ -84,10 +86,11 @@ pub struct LineSettings {
 }
 
 /// When two networks are compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DynamicsSettings {
     /// Numbers of epochs after which they are compared.
+    #[schemars(extend("x-unit" = "epochs"))]
     pub epochs: Vec<f64>,
 }
 

@@ -1,0 +1,72 @@
+//! Runs one stage in a folder of its own, as a command does: a result that is up to date is returned as it is, one of other
+//! settings or inputs is refused, and an interrupted attempt is made again.
+
+use super::context::Context;
+use super::folder::files;
+use super::hash;
+use super::made::{MADE, Made};
+use super::stage::{Folder, Stage};
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Runs a stage unless its result in the folder is up to date; returns the result, and whether it was.
+pub fn run_alone<S: Stage>(stage: &S, path: &Path, replace: bool, context: &Context<'_>) -> Result<(S::Result, bool)> {
+    let settings = serde_json::to_value(stage).expect("settings are plain data");
+    let now = Made::new(S::NAME, S::REVISION, settings, stage.inputs());
+    let earlier = if replace { None } else { Made::read(path)? };
+    let interrupted = match earlier {
+        None => false,
+        Some(Made { outputs: None, .. }) => true,
+        Some(earlier) if is_whole(path, &earlier)? => {
+            return match earlier.difference(&now?) {
+                None => Ok((read_result::<S>(path)?, true)),
+                Some(reason) => Err(Error::Folder { path: path.to_owned(), reason }),
+            };
+        }
+        Some(_) => true,
+    };
+    let mut folder = Folder::check::<S>(path, replace || interrupted)?;
+    // An input that cannot be read is refused by the stage, in its own words.
+    folder.unfinished = now.ok();
+    let result = stage.run_into(&folder, context)?;
+    if let Some(made) = folder.unfinished {
+        Made { outputs: Some(outputs::<S>(path)?), ..made }.write(path)?;
+    }
+    Ok((result, false))
+}
+
+/// Whether all files of a result are there; one that was changed since is an error, because it would be lost.
+fn is_whole(folder: &Path, made: &Made) -> Result<bool> {
+    for (name, sha256) in made.outputs.iter().flatten() {
+        let file = folder.join(name);
+        if !file.exists() {
+            return Ok(false);
+        }
+        if hash::sha256_of_file(&file)? != *sha256 {
+            let reason = format!("{name} was changed since `{}` wrote it", made.stage);
+            return Err(Error::Folder { path: folder.to_owned(), reason });
+        }
+    }
+    Ok(true)
+}
+
+/// The files that the stage has written, by their names inside its folder, and their SHA-256.
+fn outputs<S: Stage>(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let inner = S::FOLDERS.iter().map(|(name, _)| folder.join(name));
+    let mut all = BTreeMap::new();
+    for place in std::iter::once(folder.to_owned()).chain(inner) {
+        for file in files(&place)?.into_iter().filter(|file| file.is_file() && !file.ends_with(MADE)) {
+            let name = file.strip_prefix(folder).unwrap_or(&file).display().to_string();
+            all.insert(name, hash::sha256_of_file(&file)?);
+        }
+    }
+    Ok(all)
+}
+
+fn read_result<S: Stage>(folder: &Path) -> Result<S::Result> {
+    let path = folder.join(S::RESULT);
+    let text = fs::read_to_string(&path).map_err(|error| Error::file(&path, error))?;
+    serde_json::from_str(&text).map_err(|error| Error::damaged(&path, &error))
+}

@@ -1,8 +1,8 @@
 //! What can be typed on the command line; the settings of stages are the library's own.
 
-use crate::commands::{align, arch, data, measure, report, run, train};
-use crate::printer::{ExitStatus, Printer};
-use clap::error::{ContextKind, ContextValue};
+use crate::commands::{align, arch, data, help, init, man, measure, report, run, show, train};
+use crate::printer::{ExitStatus, Messages, Printer};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 
@@ -22,11 +22,28 @@ const RENAMED: &[(&str, &str)] = &[
 
 /// Brings neural-network posteriors into one basin.
 #[derive(Debug, Parser)]
-#[command(name = "onebasin", version, max_term_width = 100)]
+#[command(name = "onebasin", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Example:\n  onebasin run experiments/digits.toml")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Print results and errors only, no messages and no progress
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Messages")]
+    quiet: bool,
+    /// Print more messages: the machine, and the time of each task; with --version, what the program was built from
+    #[arg(short, long, global = true, help_heading = "Messages")]
+    verbose: bool,
+}
+
+impl Args {
+    /// Which messages are printed.
+    pub(crate) fn messages(&self) -> Messages {
+        match self {
+            Self { quiet: true, .. } => Messages::Quiet,
+            Self { verbose: true, .. } => Messages::Verbose,
+            _ => Messages::Usual,
+        }
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -81,6 +98,19 @@ pub(crate) enum Command {
     /// List, download and verify data sets
     #[command(subcommand, after_help = "Example:\n  onebasin data get mnist")]
     Data(data::DataCommand),
+    /// Print the help of a command, or of all keys of configurations
+    #[command(
+        after_help = "Example:\n  onebasin help data get\n  onebasin help keys\n  onebasin help keys infer.optimise"
+    )]
+    Help(help::HelpArgs),
+    /// Write a configuration with comments that explain every key
+    ///
+    /// Keys that are not set stand in comments, with their defaults. Every kind uses the built-in digits and runs in seconds.
+    #[command(after_help = "Example:\n  onebasin init sweep -o mine.toml\n  onebasin run mine.toml")]
+    Init(init::InitArgs),
+    /// Write manual pages
+    #[command(after_help = "Example:\n  onebasin man -o ~/.local/share/man/man1")]
+    Man(man::ManArgs),
     /// Measure loss, error and log posterior on the plane through two posteriors and the second one aligned
     ///
     /// The plane goes through the means of A, of B, and of B aligned with A. At each point of a grid, and at the three
@@ -109,6 +139,12 @@ pub(crate) enum Command {
     /// stages are kept).
     #[command(after_help = "Example:\n  onebasin run experiments/digits.toml --set barrier.samples=32 -o runs/quick")]
     Run(run::RunArgs),
+    /// Say what a file or folder of onebasin is, and what is in it
+    ///
+    /// Knows posteriors, checkpoints, permutations, results, configurations, and the folders of trainings, alignments,
+    /// measurements and experiments, finished or not.
+    #[command(after_help = "Example:\n  onebasin show runs/seed1")]
+    Show(show::ShowArgs),
     /// Train a posterior: MAP, variational inference, IVON, ensembles or Hamiltonian Monte Carlo
     ///
     /// Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole configuration into one
@@ -139,12 +175,22 @@ impl Command {
                 Ok(ExitStatus::Success)
             }
             Self::Data(command) => data::run(&command, printer),
+            Self::Help(args) => help::run(&args, Args::command(), printer),
+            Self::Init(args) => init::run(&args, printer),
+            Self::Man(args) => man::run(&args, Args::command(), printer),
             Self::Plane(args) => measure::plane(args, printer),
             Self::Report(args) => report::run(&args, printer),
             Self::Run(args) => run::run(&args, printer),
+            Self::Show(args) => show::run(&args, printer),
             Self::Train(args) => train::run(&args, printer),
         }
     }
+}
+
+/// Whether the arguments ask for the version with all details, which clap would not print.
+pub(crate) fn ask_for_details(error: &clap::Error) -> bool {
+    let verbose = || std::env::args_os().any(|argument| argument == "--verbose" || argument == "-v");
+    error.kind() == ErrorKind::DisplayVersion && verbose()
 }
 
 /// Prints what is wrong with the arguments, with the new name of a flag that was renamed, and exits.

@@ -48,7 +48,8 @@ impl<'a> Terminal<'a> {
 
     /// Says how long a task took, if nobody has seen its bar.
     fn finish(&self, shown: &Shown) {
-        if shown.bar.is_hidden() && shown.since.elapsed() >= WORTH_A_LINE {
+        let unseen = shown.bar.is_hidden() && shown.since.elapsed() >= WORTH_A_LINE;
+        if unseen || self.printer.is_verbose() {
             self.printer.say(&format!("{}: {:.1} seconds", shown.task, shown.since.elapsed().as_secs_f64()));
         }
         shown.bar.finish_and_clear();

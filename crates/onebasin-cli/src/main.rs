@@ -9,14 +9,22 @@ mod host;
 mod options;
 mod printer;
 mod resources;
+mod version;
 
 use args::Args;
 use clap::Parser;
-use printer::Printer;
+use printer::{ExitStatus, Messages, Printer};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = Args::try_parse().unwrap_or_else(|error| args::exit(error));
-    let printer = Printer::new();
-    args.command.run(&printer).unwrap_or_else(|error| printer.error(&error)).into()
+    let parsed = Args::try_parse();
+    let printer = Printer::new(parsed.as_ref().map_or(Messages::Usual, Args::messages));
+    let done = match parsed {
+        Ok(args) => args.command.run(&printer),
+        Err(error) if args::ask_for_details(&error) => {
+            printer.data(&version::details()).map(|()| ExitStatus::Success).map_err(Into::into)
+        }
+        Err(error) => args::exit(error),
+    };
+    done.unwrap_or_else(|error| printer.error(&error)).into()
 }

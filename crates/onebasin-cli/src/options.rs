@@ -1,7 +1,7 @@
 //! Options that several commands share, and errors in terms of options.
 
+use crate::printer::Printer;
 use onebasin::error::Error;
-use onebasin::experiment::Existing;
 use onebasin::threads;
 use onebasin::threads::ThreadPool;
 use std::path::PathBuf;
@@ -32,12 +32,15 @@ pub(crate) struct MachineArgs {
 }
 
 impl MachineArgs {
-    pub(crate) fn pool(&self) -> anyhow::Result<ThreadPool> {
+    pub(crate) fn pool(&self, printer: &Printer) -> anyhow::Result<ThreadPool> {
         let threads = match self.threads {
             Some(threads) => threads,
             None => std::thread::available_parallelism()?.get(),
         };
-        threads::pool(threads).map_err(as_flag)
+        let pool = threads::pool(threads).map_err(as_flag)?;
+        let kind = threads::instruction_set();
+        printer.detail(&format!("{} threads, {kind}, data in {}", pool.threads(), self.data.folder().display()));
+        Ok(pool)
     }
 }
 
@@ -50,12 +53,6 @@ pub(crate) struct ResultArgs {
     /// Print the file of the result instead of tables
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-impl ResultArgs {
-    pub(crate) fn existing(&self) -> Existing {
-        if self.force { Existing::Replace } else { Existing::Refuse }
-    }
 }
 
 /// Calls a setting by its flag, and says which flags help.

@@ -35,21 +35,36 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
+/// Which messages are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Messages {
+    /// None.
+    Quiet,
+    /// What a person wants to know while a command runs.
+    Usual,
+    /// Also what only matters when something is wrong.
+    Verbose,
+}
+
 /// Writes on behalf of the commands.
 #[derive(Clone, Debug)]
 pub(crate) struct Printer {
     /// All bars that are shown at a time.
     bars: MultiProgress,
-    /// Whether messages are suppressed.
-    silent: bool,
+    messages: Messages,
     /// Name of the part of a command that it prints for: messages begin with it, and data are not printed.
     part: Option<String>,
 }
 
 impl Printer {
     /// On the standard output and the standard error of this process.
-    pub(crate) fn new() -> Self {
-        Self { bars: MultiProgress::new(), silent: false, part: None }
+    pub(crate) fn new(messages: Messages) -> Self {
+        Self { bars: MultiProgress::new(), messages, part: None }
+    }
+
+    /// Whether a person wants to know everything.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.messages == Messages::Verbose
     }
 
     /// For a part of a command that is a command itself, and may run beside others.
@@ -60,7 +75,7 @@ impl Printer {
     /// One that says nothing, for tests.
     #[cfg(test)]
     pub(crate) fn silent() -> Self {
-        Self { silent: true, ..Self::new() }
+        Self::new(Messages::Quiet)
     }
 
     /// Writes data as it is.
@@ -75,9 +90,20 @@ impl Printer {
 
     /// Tells a person what happens, in one line.
     pub(crate) fn say(&self, text: &str) {
-        if self.silent {
-            return;
+        if self.messages != Messages::Quiet {
+            self.insist(text);
         }
+    }
+
+    /// Tells a person who wants to know everything, in one line.
+    pub(crate) fn detail(&self, text: &str) {
+        if self.is_verbose() {
+            self.insist(text);
+        }
+    }
+
+    /// Tells a person what is wrong although a command goes on, in one line.
+    pub(crate) fn insist(&self, text: &str) {
         let whose = self.whose();
         // If standard error is closed, nobody is left to be told.
         let _ = self.bars.suspend(|| writeln!(io::stderr().lock(), "{whose}{text}"));
@@ -85,7 +111,7 @@ impl Printer {
 
     /// A bar that shows how many of `total` bytes there are, beginning at `done`; nothing is shown but on a terminal.
     pub(crate) fn bar(&self, name: &str, done: u64, total: u64) -> ProgressBar {
-        if self.silent || !io::stderr().is_terminal() {
+        if self.messages == Messages::Quiet || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
         let style =
@@ -98,7 +124,7 @@ impl Printer {
     /// A bar that shows how many of `total` steps are done; if that is 0, because nobody knows the end, a sign that something
     /// goes on. Nothing is shown but on a terminal.
     pub(crate) fn steps(&self, total: usize) -> ProgressBar {
-        if self.silent || !io::stderr().is_terminal() {
+        if self.messages == Messages::Quiet || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
         let style = ProgressStyle::with_template("{bar:24} {percent:>3}% {eta} left | {prefix}{msg}");

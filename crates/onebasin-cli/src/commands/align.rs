@@ -38,10 +38,13 @@ pub(crate) fn run(args: &AlignArgs, printer: &Printer) -> anyhow::Result<ExitSta
         let mut changed = false;
         let ended = run_stage(&stage, Some(&folder), machine, result, printer, |found| {
             for (file, change) in found.written() {
-                let rounding = AlignResult::is_rounding(change);
-                let verdict = if rounding { ", which is rounding" } else { ": it is NOT the same function" };
                 let file = folder.join(file);
-                printer.say(&format!("{}: logits changed by {change:.1e} of the largest{verdict}", file.display()));
+                let change_of_logits = format!("{}: logits changed by {change:.1e} of the largest", file.display());
+                if AlignResult::is_rounding(change) {
+                    printer.say(&format!("{change_of_logits}, which is rounding"));
+                } else {
+                    printer.insist(&format!("{change_of_logits}: it is NOT the same function"));
+                }
             }
             changed = found.changed().is_some();
             align::text(found)

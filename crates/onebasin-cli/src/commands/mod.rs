@@ -3,9 +3,13 @@
 pub(crate) mod align;
 pub(crate) mod arch;
 pub(crate) mod data;
+pub(crate) mod help;
+pub(crate) mod init;
+pub(crate) mod man;
 pub(crate) mod measure;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod show;
 pub(crate) mod train;
 
 use crate::host::{Signals, Terminal};
@@ -13,7 +17,7 @@ use crate::options::{MachineArgs, ResultArgs, as_flag};
 use crate::printer::{ExitStatus, Printer};
 use anyhow::Context as _;
 use onebasin::error::Error;
-use onebasin::experiment::{Context, Stage, json};
+use onebasin::experiment::{Context, Stage, json, run_alone};
 use std::path::Path;
 
 /// Runs a stage whose settings were typed: in a folder, if one is named, else without leaving anything; prints the result.
@@ -28,14 +32,14 @@ fn run_stage<S: Stage>(
     let (signals, data) = (Signals::listen()?, machine.data.folder());
     let found = {
         let host = Terminal::new(printer, &signals);
-        let context = Context { pool: machine.pool()?, data: &data, host: &host };
+        let context = Context { pool: machine.pool(printer)?, data: &data, host: &host };
         match output {
-            Some(folder) => stage.run_in(folder, result.existing(), &context),
+            Some(folder) => run_alone(stage, folder, result.force, &context),
             None if result.force => anyhow::bail!("--force needs a folder to replace; name one with -o"),
-            None => stage.run(&context, None),
+            None => stage.run(&context, None).map(|found| (found, false)),
         }
     };
-    let found = match found {
+    let (found, cached) = match found {
         Err(Error::Stopped) => {
             let state = output.zip(S::UNFINISHED).is_some_and(|(folder, state)| folder.join(state).exists());
             let left = if state { "state saved; the same command continues" } else { "nothing was written" };
@@ -46,7 +50,9 @@ fn run_stage<S: Stage>(
         found => found.map_err(as_flag)?,
     };
     if let Some(folder) = output {
-        printer.say(&format!("result: {}", folder.join(S::RESULT).display()));
+        let file = folder.join(S::RESULT);
+        let state = if cached { "result, up to date" } else { "result" };
+        printer.say(&format!("{state}: {}", file.display()));
     }
     printer.data(&if result.json { json(&found) } else { text(&found) })?;
     Ok(ExitStatus::Success)

@@ -61,7 +61,7 @@ pub(super) fn execute(
     as_json: bool,
     printer: &Printer,
 ) -> anyhow::Result<ExitStatus> {
-    let (pool, data_folder) = (machine.pool()?, machine.data.folder());
+    let (pool, data_folder) = (machine.pool(printer)?, machine.data.folder());
     let data = data(experiment, &data_folder, printer)?;
     // Not before: a download that is interrupted can be resumed anyway.
     let (signals, started) = (Signals::listen()?, Instant::now());

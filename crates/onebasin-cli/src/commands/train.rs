@@ -43,7 +43,7 @@ pub(crate) fn run(args: &TrainArgs, printer: &Printer) -> anyhow::Result<ExitSta
     let (signals, data, started) = (Signals::listen()?, machine.data.folder(), Instant::now());
     let found = {
         let host = Terminal::new(printer, &signals);
-        stage.run_in(&output, existing, &Context { pool: machine.pool()?, data: &data, host: &host })
+        stage.run_in(&output, existing, &Context { pool: machine.pool(printer)?, data: &data, host: &host })
     };
     let folder = output.display();
     match found {

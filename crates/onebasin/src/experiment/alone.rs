@@ -3,10 +3,10 @@
 
 use super::context::Context;
 use super::folder::files;
-use super::hash;
 use super::made::{MADE, Made};
 use super::stage::{Folder, Stage};
 use crate::error::{Error, Result};
+use crate::hash;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! What the result of a stage in a folder of its own was made of: its settings and input files.
 
 use super::folder::write_json;
-use super::hash;
 use crate::error::{Error, Result};
+use crate::hash;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -150,13 +150,13 @@ impl Folder {
 
     /// Removes an earlier result and makes the folders that are missing.
     pub fn clear(&self) -> Result<()> {
-        for file in &self.earlier {
-            remove(file)?;
-        }
         let make = |folder: &Path| fs::create_dir_all(folder).map_err(|error| Error::file(folder, error));
         self.cleared.set(true);
         make(&self.path)?;
+        // Before anything is removed: a kill from here on leaves an attempt that is known as interrupted.
         self.unfinished.iter().try_for_each(|made| made.write(&self.path))?;
+        let made = self.unfinished.as_ref().map(|_| self.join(MADE));
+        self.earlier.iter().filter(|file| made.as_ref() != Some(file)).try_for_each(|file| remove(file))?;
         self.inner.iter().try_for_each(|folder| make(folder))
     }
 

@@ -121,7 +121,7 @@ fn what_is_printed_is_what_is_written_whatever_the_threads() {
     assert_eq!(fs::read_to_string(place.path("out/plane.csv")).unwrap(), csv);
     assert_eq!(csv.lines().count(), 1 + 2 * (3 + 25));
     assert!(csv.lines().all(|line| line.split(',').count() == 9), "{csv}");
-    assert_eq!(place.path("out").read_dir().unwrap().count(), 2);
+    assert_eq!(place.path("out").read_dir().unwrap().count(), 3);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn value_of(found: &str) -> String {
         "null" | "unit value" => "nothing".to_owned(),
         "unit variant" => "no name".to_owned(),
         text => match text.split_once(['`', '"']) {
-            Some((kind, rest)) if kind == "string " => format!("\"{rest}"),
+            Some(("string ", rest)) => format!("\"{rest}"),
             Some((_, rest)) => rest.trim_end_matches('`').to_owned(),
             None => text.to_owned(),
         },

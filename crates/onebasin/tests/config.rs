@@ -172,7 +172,7 @@ fn errors_say_where() {
     for (text, overrides, said) in [
         ("a = ", &[][..], "a name: TOML parse error at line 1"),
         ("", &[], "a name: missing key `data`"),
-        ("data = 1", &[], "`data`: "),
+        ("data = 1", &[], "`data` is 1; it must be a table"),
         ("[data]\nname = \"minst\"", &[], "there is no data set `minst`"),
         ("[data]\nname = \"digits\"", &[], "missing key `arch`"),
         (SHORTEST, &["infer.optimise.epoch=1"], "unknown key `epoch`"),
@@ -182,7 +182,11 @@ fn errors_say_where() {
         (SHORTEST, &["infer.method=guess"], "`infer.method`: unknown name `guess`, expected one of `map`, `vi`"),
         (SHORTEST, &["infer.optimise.batch=0"], "`infer.optimise.batch` is 0; it must be at least 1"),
         (SHORTEST, &["prior.variance=0"], "`prior.variance` is 0; it must be a positive number"),
-        (SHORTEST, &["infer.optimise.learning_rate=fast"], "`infer.optimise.learning_rate` is \"fast\"; it must be a number"),
+        (
+            SHORTEST,
+            &["infer.optimise.learning_rate=fast"],
+            "`infer.optimise.learning_rate` is \"fast\"; it must be a number",
+        ),
         (SHORTEST, &["arch.hidden=[1.5]"], "`arch.hidden[0]`"),
         (SHORTEST, &["arch.depth=20"], "unknown key `depth`"),
         (SHORTEST, &["infer.optimise.nesterov=true"], "`infer.optimise.nesterov` is true; it must be false, unless"),

@@ -152,7 +152,7 @@ fn numbers_of_other_work_are_read_and_mistakes_in_them_are_named() {
         ("what = \"w\"\nvaule = 1\nsource = \"s\"", &["literature[0]", "vaule", "did you mean `value`?"][..]),
         ("what = \"w\"\nvalue = 1", &["literature[0]", "missing key `source`"]),
         ("what = \"w\"\nvalue = [1]\nsource = \"s\"", &["literature[0].value", "a text or a number"]),
-        ("what = 1\nvalue = 1\nsource = \"s\"", &["literature[0].what", "string"]),
+        ("what = 1\nvalue = 1\nsource = \"s\"", &["`literature[0].what` is 1; it must be text"]),
         ("what = \"w\"\nvalue = 1\nsource = \" \"", &["a.toml", "`literature.source` is \" \"", "some text"]),
     ] {
         let said = read(row).unwrap_err();

@@ -66,7 +66,8 @@ fn threads_change_nothing() {
         let mut report = place.align(&[&rest, &CRITERION[..]].concat());
         report["members"][0]["seconds"] = Value::Null;
         let mut files = contents(&place.path("out"));
-        files.remove(&place.path("out/alignment.json"));
+        // Both name seconds, one of them by a checksum.
+        files.retain(|file, _| !file.ends_with("alignment.json") && !file.ends_with("made.json"));
         (report.to_string(), files)
     });
     assert!(one == three);

@@ -62,7 +62,10 @@ fn posteriors_that_cannot_be_aligned_are_refused_by_name() {
 fn a_folder_with_something_in_it_needs_force_and_must_be_an_alignment() {
     let place = Place::with_two();
     place.align(&["a", "b", "-o", "out"]);
-    place.refused(&["a", "b", "-o", "out"], &["out", "--force"]);
+    place.refused(
+        &["b", "a", "-o", "out"],
+        &["its result is of a/posterior.safetensors, not of b/posterior.safetensors", "--force"],
+    );
     place.align(&["b", "a", "-o", "out", "--force"]);
     assert_eq!(names(&place.path("out")), ["aligned/a.safetensors", "alignment.json", "permutations/a.json"]);
     for precious in ["out/precious", "out/aligned/precious", "out/permutations/precious"] {

@@ -182,7 +182,8 @@ fn the_number_of_threads_changes_nothing_but_the_seconds() {
         let mut report = place.align(&["a", "b", "-o", "out", "--force", "--threads", threads]);
         report["members"][0]["seconds"] = Value::Null;
         let mut files = contents(&place.path("out"));
-        files.remove(&place.path("out/alignment.json"));
+        // Both name seconds, one of them by a checksum.
+        files.retain(|file, _| !file.ends_with("alignment.json") && !file.ends_with("made.json"));
         (report.to_string(), files)
     });
     assert!(one == three);

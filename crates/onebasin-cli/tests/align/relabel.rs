@@ -116,7 +116,8 @@ fn threads_and_what_an_earlier_relabelling_left_change_nothing() {
         let mut report = place.align(&["a", "b", "--to", "relabel", "-o", "out", "--force", "--threads", threads]);
         report["together"]["seconds"] = Value::Null;
         let mut files = contents(&place.path("out"));
-        files.remove(&place.path("out/alignment.json"));
+        // Both name seconds, one of them by a checksum.
+        files.retain(|file, _| !file.ends_with("alignment.json") && !file.ends_with("made.json"));
         // What a kill in the middle of a write leaves.
         for remains in ["aligned/chain0.samples", "gaussian.safetensors.tmp", "permutations/a.jsonl.tmp"] {
             fs::write(place.path("out").join(remains), "remains").unwrap();

@@ -13,7 +13,7 @@ fn every_template_of_a_training_runs() {
         ("vi", "infer.optimise.epochs=1"),
         ("ivon", "infer.optimise.epochs=1"),
         ("ensemble", "infer.optimise.epochs=1"),
-        ("hmc", "infer.burn_in=1"),
+        ("hmc", "infer.burn_in=1 --set infer.step=0.005 --set infer.trajectory=0.01"),
     ] {
         let said = place.succeeds(&format!("init {kind}")).stderr;
         assert!(said.contains(&format!("`onebasin train {kind}.toml` runs it")), "{said}");
@@ -30,7 +30,10 @@ fn every_template_of_an_experiment_runs() {
         ("barrier", "--set train.infer.optimise.epochs=1 --set barrier.samples=2 --set barrier.points=3"),
         ("sweep", "--set train.infer.optimise.epochs=1 --set barrier.samples=2 --set barrier.points=3"),
         ("plane", "--set train.infer.optimise.epochs=1 --set plane.points=2"),
-        ("compact", "--set train.infer.burn_in=1 --set train.infer.samples=4 --set compact.draws=2"),
+        (
+            "compact",
+            "--set train.infer.burn_in=1 --set train.infer.samples=4 --set train.infer.step=0.005 --set train.infer.trajectory=0.01 --set compact.draws=2",
+        ),
     ] {
         let said = place.succeeds(&format!("init {kind} -o mine-{kind}.toml")).stderr;
         assert!(said.contains(&format!("`onebasin run mine-{kind}.toml` runs it")), "{said}");

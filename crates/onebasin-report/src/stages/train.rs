@@ -15,7 +15,7 @@ pub fn table(result: &TrainResult) -> Table {
     let passes = if result.chains.is_some() { "gradients of a chain" } else { "epochs" };
     row(passes, number(result.epochs));
     for (name, value) in &result.training {
-        row(name, draw::or_dash(*value, |value| number(value)));
+        row(name, draw::or_dash(*value, number));
     }
     row("test examples", result.test.examples.to_string());
     row("posterior samples averaged", result.test.samples.to_string());

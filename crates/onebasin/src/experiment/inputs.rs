@@ -7,8 +7,8 @@ use crate::data::{Examples, Subset};
 use crate::error::{Error, Result};
 use crate::params::Params;
 use crate::posterior::Draws as _;
-use crate::wording::plain;
 use crate::store::{Aligned, PooledSamples, Provenance, StoredPosterior, StoredSamples};
+use crate::wording::plain;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -156,8 +156,9 @@ pub(crate) fn aligned(
 
 /// The configuration that a posterior was trained by.
 pub(crate) fn config(provenance: &Provenance) -> Result<TrainConfig> {
-    let config: TrainConfig = serde_json::from_value(provenance.config.clone())
-        .map_err(|error| Error::Provenance { missing: format!("the configuration of its training ({})", plain(&error.to_string())) })?;
+    let config: TrainConfig = serde_json::from_value(provenance.config.clone()).map_err(|error| Error::Provenance {
+        missing: format!("the configuration of its training ({})", plain(&error.to_string())),
+    })?;
     config.prior.check().map_err(|error| error.within("prior"))?;
     Ok(config)
 }

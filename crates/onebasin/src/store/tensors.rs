@@ -115,9 +115,9 @@ impl Tensors {
         let mut header = vec![0; (start - 8) as usize];
         file.read_exact(&mut header).map_err(fault)?;
         serde_json::from_slice::<OnceEach>(&header)
-            .map_err(|error| unreadable(format!("its header is damaged ({error})")))?;
-        let header: Metadata =
-            serde_json::from_slice(&header).map_err(|error| unreadable(format!("its header is damaged ({})", plain(&error.to_string()))))?;
+            .map_err(|error| unreadable(format!("its header is damaged ({})", plain(&error.to_string()))))?;
+        let header: Metadata = serde_json::from_slice(&header)
+            .map_err(|error| unreadable(format!("its header is damaged ({})", plain(&error.to_string()))))?;
         if start.checked_add(header.data_len() as u64) != Some(len) {
             let (expected, got) = (header.data_len(), len - start);
             return Err(unreadable(format!("its values have {got} bytes, not the {expected} that its header says")));
@@ -129,7 +129,8 @@ impl Tensors {
         let text = self.header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
         let text =
             text.ok_or_else(|| self.unreadable("it was not written by onebasin: its metadata has no `onebasin`"))?;
-        serde_json::from_str(text).map_err(|error| self.unreadable(&format!("its metadata is damaged: {}", plain(&error.to_string()))))
+        serde_json::from_str(text)
+            .map_err(|error| self.unreadable(&format!("its metadata is damaged: {}", plain(&error.to_string()))))
     }
 
     /// Names and shapes of all tensors, in the order of their values.

@@ -45,9 +45,8 @@ pub(super) fn describe_checkpoint(path: &Path, checkpoint: &Checkpoint) -> Descr
     let mut shown = Description::new(path, "a checkpoint, the state of a training or of a learned matching");
     let done = state.numbers.iter().find(|(name, _)| *name == "done" || name.ends_with("/done"));
     shown.maybe("steps done", done.map(|(_, steps)| *steps));
-    shown.maybe("samples of each chain", (run.samples > 0).then_some(run.samples));
     for (name, value) in &run.last {
-        shown.maybe(&format!("last {name}"), value.map(|value| train::number(value)));
+        shown.maybe(&format!("last {name}"), value.map(train::number));
     }
     shown.fact("vectors", state.vectors.len());
     shown.fact("values", state.vectors.values().map(Vec::len).sum::<usize>());
@@ -61,26 +60,26 @@ pub(super) fn result(path: &Path, text: &str) -> anyhow::Result<Description> {
     if let Ok(found) = serde_json::from_str::<Measures>(text) {
         return Ok(facts::measures(path, &found));
     } else if let Ok(found) = serde_json::from_str::<AlignResult>(text) {
-        shown.what = "the result of an alignment".to_owned();
+        shown.call("the result of an alignment");
         alignment(&mut shown, &found);
     } else if let Ok(found) = serde_json::from_str::<BarrierResult>(text) {
-        shown.what = "barriers between two posteriors".to_owned();
+        shown.call("barriers between two posteriors");
         pair(&mut shown, &found.version, &found.data, &found.posteriors);
         shown.result(&found, barrier::table(&found).text());
     } else if let Ok(found) = serde_json::from_str::<PlaneResult>(text) {
-        shown.what = "the plane through two posteriors and the second one aligned".to_owned();
+        shown.call("the plane through two posteriors and the second one aligned");
         pair(&mut shown, &found.version, &found.data, &found.posteriors);
         shown.fact("alignment", found.alignment.clone());
         shown.result(&found, plane::text(&found));
     } else if let Ok(found) = serde_json::from_str::<CompactResult>(text) {
-        shown.what = "Gaussians in place of samples".to_owned();
+        shown.call("Gaussians in place of samples");
         shown.fact("written by", format!("onebasin {}", found.version));
         shown.fact("samples", found.samples);
         shown.maybe("chains", found.chains);
         shown.fact("parameters", found.parameters);
         shown.result(&found, compact::text(&found));
     } else if let Ok(found) = serde_json::from_str::<TrainResult>(text) {
-        shown.what = "the result of a training".to_owned();
+        shown.call("the result of a training");
         shown.result(&found, train::table(&found).text());
     } else if let Ok(found) = serde_json::from_str::<BTreeMap<String, Vec<u32>>>(text) {
         return permutations(path, found);

@@ -72,6 +72,11 @@ impl Description {
         }
     }
 
+    /// Says what it is.
+    fn call(&mut self, what: &str) {
+        what.clone_into(&mut self.what);
+    }
+
     /// Adds a fact.
     fn fact(&mut self, name: &str, value: impl Into<Value>) {
         self.order.push(name.to_owned());
@@ -100,13 +105,9 @@ impl Description {
         let facts = facts.text();
         text += facts.strip_prefix('\n').unwrap_or(&facts);
         let tensors = (!self.tensors.is_empty()).then(|| posterior::table(&self.tensors).text());
-        for table in tensors.iter().chain(&self.tables) {
-            text += &format!("\n{table}");
-        }
-        for part in &self.parts {
-            text += &format!("\n{}", part.text());
-        }
-        text
+        let parts = self.parts.iter().map(Self::text);
+        let all: Vec<String> = tensors.into_iter().chain(self.tables.iter().cloned()).chain(parts).collect();
+        std::iter::once(text).chain(all).collect::<Vec<_>>().join("\n")
     }
 }
 

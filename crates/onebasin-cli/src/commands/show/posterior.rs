@@ -28,26 +28,23 @@ pub(super) struct TensorFacts {
 
 /// Describes the posterior in a file.
 pub(super) fn describe(path: &Path) -> onebasin::error::Result<Description> {
-    let (kind, gaussian, has_std, provenance) = match StoredSamples::open(path) {
-        Ok(samples) => {
-            let (count, chains) = (samples.len(), samples.chains());
-            let gaussian = moments(&samples)?;
-            let chains = if chains == 1 { "1 chain".to_owned() } else { format!("{chains} chains") };
-            (format!("{count} samples of {chains}"), gaussian, count > 1, samples.provenance().clone())
-        }
+    let (kind, gaussian, has_std, provenance) = if let Ok(samples) = StoredSamples::open(path) {
+        let (count, chains) = (samples.len(), samples.chains());
+        let gaussian = moments(&samples)?;
+        let chains = if chains == 1 { "1 chain".to_owned() } else { format!("{chains} chains") };
+        (format!("{count} samples of {chains}"), gaussian, count > 1, samples.provenance().clone())
+    } else {
         // Whatever is wrong with the file is found again, and said.
-        Err(_) => {
-            let StoredPosterior { posterior, provenance } = StoredPosterior::read(path)?;
-            let kind = match &posterior {
-                Posterior::Point(_) => "a point estimate".to_owned(),
-                Posterior::LowRank(low_rank) => {
-                    format!("a Gaussian of rank {} plus a diagonal", low_rank.factor().len())
-                }
-                _ => "a diagonal Gaussian".to_owned(),
-            };
-            let has_std = !matches!(posterior, Posterior::Point(_));
-            (kind, posterior.gaussian().into_owned(), has_std, provenance)
-        }
+        let StoredPosterior { posterior, provenance } = StoredPosterior::read(path)?;
+        let kind = match &posterior {
+            Posterior::Point(_) => "a point estimate".to_owned(),
+            Posterior::LowRank(low_rank) => {
+                format!("a Gaussian of rank {} plus a diagonal", low_rank.factor().len())
+            }
+            _ => "a diagonal Gaussian".to_owned(),
+        };
+        let has_std = !matches!(posterior, Posterior::Point(_));
+        (kind, posterior.gaussian().into_owned(), has_std, provenance)
     };
     let mut shown = Description::new(path, format!("a posterior, {kind}"));
     facts(&mut shown, &provenance);

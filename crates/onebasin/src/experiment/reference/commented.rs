@@ -30,7 +30,7 @@ pub fn commented(template: &str) -> String {
         }
         let Some(table) = table else { continue };
         let unset = |key: &&Key| !key.is_table && block.lines.iter().all(|line| key_of(line) != Some(&key.name));
-        let given_elsewhere = |key: &&Key| place.is_given_elsewhere(&block.name, &key.name);
+        let given_elsewhere = |key: &&Key| place.is_given_elsewhere(block.name, &key.name);
         for key in table.keys.iter().filter(unset).filter(|key| !given_elsewhere(key)) {
             text += &left_out(key, "");
         }

@@ -171,9 +171,9 @@ impl<'a> Reader<'a> {
         }
         let schema = self.resolve(schema).clone();
         if let Some((tag, forms)) = forms(&schema) {
-            let all = forms.iter().map(|(value, form)| {
-                serde_json::json!({ "const": value, "description": text(form, "description") })
-            });
+            let all = forms
+                .iter()
+                .map(|(value, form)| serde_json::json!({ "const": value, "description": text(form, "description") }));
             let meaning = "Chooses the keys of this table.";
             let own = serde_json::json!({ "oneOf": all.collect::<Vec<_>>(), "description": meaning });
             for (value, form) in forms {

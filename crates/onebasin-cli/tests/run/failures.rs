@@ -21,7 +21,9 @@ fn a_sweep_goes_on_past_a_cell_that_diverges_and_names_it_by_its_settings() {
         // Two trainings, and two alignments, a barrier and a plane that need them.
         assert_eq!(failures, [0, 6, 0]);
         assert!(cells[2]["stages"]["barrier/0-1"].is_object());
-        assert!(place.path("out/report/index.html").exists());
+        let report = place.text("out/report/report.md");
+        assert!(report.contains("Trainings failed in 1 of 3 cells."), "{report}");
+        assert!(report.contains("learning_rate 1e30, seed 0"), "{report}");
     }
 }
 

@@ -35,6 +35,15 @@ fn all_pairs_of_an_experiment_and_of_given_posteriors_are_measured() {
     assert_eq!(table.lines().count(), 1 + 3 * 3 * 2);
     assert!(table.contains("\"2\",\"3\",\"w2, natural\",test,"), "{table}");
 
+    // A matrix of barriers for each curve and of distances for each alignment, as map, table and values.
+    let report = place.text("out/report/report.md");
+    assert!(report.contains("## All pairs") && report.contains("Wasserstein distances, w2"), "{report}");
+    for kind in ["loss-0", "loss-2", "w2-1"] {
+        for file in [format!("matrix-{kind}.svg"), format!("matrix-{kind}.csv"), format!("matrix-{kind}-table.csv")] {
+            assert!(place.path(&format!("out/report/figures/{file}")).exists(), "{file}");
+        }
+    }
+
     // Named by what they are.
     assert_eq!(folders(&place, "out/cells"), ["single"]);
     let posteriors = folders(&place, "out/posteriors");

@@ -2,7 +2,9 @@
 
 mod alignments;
 mod experiment;
+mod matrix;
 mod names;
+mod notes;
 mod pairs;
 mod sweep;
 mod written;
@@ -196,6 +198,17 @@ fn parts(experiment: &Experiment, prefix: &str) -> Result<Parts> {
         sweep::add(&experiment.measures.cells, prefix, &names, &mut parts)?;
     }
     parts.sections.retain(|section| !section.blocks.is_empty());
+    let cells = &experiment.measures.cells;
+    let notes = notes::section(cells, prefix);
+    let failed = cells.iter().filter(|cell| !cell.failures.is_empty()).count();
+    if failed > 0 {
+        let sentence = match cells.len() {
+            1 => "Some trainings failed.".to_owned(),
+            all => format!("Trainings failed in {failed} of {all} cells."),
+        };
+        parts.finding = Some(parts.finding.map_or_else(|| sentence.clone(), |finding| format!("{finding} {sentence}")));
+    }
+    parts.sections.splice(0..0, notes);
     if let Some(section) = pairs::literature(&experiment.measures.literature, prefix) {
         parts.sections.insert(parts.sections.len().min(1), section);
     }

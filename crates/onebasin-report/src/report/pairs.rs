@@ -1,6 +1,7 @@
 //! Barriers over several pairs of posteriors, and numbers of other work beside them.
 
 use super::experiment::Parts;
+use super::matrix;
 use crate::error::Result;
 use crate::page::{Block, Section};
 use crate::stages::Shown;
@@ -33,6 +34,7 @@ pub(super) fn add(
         let curves = same_curves(&results);
         let section = section(&results, &curves, format!("{prefix}barriers"));
         parts.push(Shown { finding: finding(&curves), headlines: headlines(&curves), section });
+        parts.sections.extend(matrix::section(&cell.pairs()?, prefix));
     }
     for (task, result) in cell.stages.iter().filter(|(task, _)| stages::stage_of(task) == Barrier::NAME) {
         let mut shown = stages::show(task, result, prefix, names)?;

@@ -2,6 +2,7 @@
 
 use super::StageReport;
 use crate::draw;
+use crate::table::Alignment::Left;
 use crate::table::Table;
 use onebasin::experiment::stages::train::TrainResult;
 use onebasin::measure::Quality;
@@ -30,6 +31,9 @@ pub fn table(result: &TrainResult) -> Table {
         if chains.undefined > 0 {
             row("probabilities that never change, left out", chains.undefined.to_string());
         }
+    }
+    if !result.warnings.is_empty() {
+        row("warnings", result.warnings.len().to_string());
     }
     table
 }
@@ -60,6 +64,8 @@ impl StageReport for TrainResult {
     }
 
     fn tables(&self) -> Vec<(String, Table)> {
-        vec![("Result of the training".to_owned(), table(self))]
+        let warnings = Table::new([("warning", Left)]).with(self.warnings.iter().map(|warning| [warning]));
+        let warnings = (!self.warnings.is_empty()).then(|| ("Warnings".to_owned(), warnings));
+        [("Result of the training".to_owned(), table(self))].into_iter().chain(warnings).collect()
     }
 }

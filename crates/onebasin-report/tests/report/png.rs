@@ -15,7 +15,7 @@ fn an_image_has_its_size_and_shows_text_and_data() {
             (top..bottom).flat_map(|y| (left..right).map(move |x| (x, y))).filter(|&(x, y)| dark(x, y)).count()
         };
         // Text: the title at the top, the label of the vertical axis at the left.
-        assert!(dark_pixels(0, 640, 0, 26) > 100, "{}", figure.id);
+        assert!(dark_pixels(0, 640, 0, 48) > 100, "{}", figure.id);
         assert!(dark_pixels(0, 40, 60, image.height() - 60) > 100, "{}", figure.id);
         assert!(dark_pixels(100, 400, 60, image.height() - 80) > 500, "{}", figure.id);
     }

@@ -339,3 +339,25 @@ fn an_interruption_leaves_nothing() {
         assert!(output.stdout.is_empty() && !place.path("out").exists());
     }
 }
+
+#[test]
+fn a_folder_that_cannot_be_written_or_is_taken_is_refused_before_anything_is_measured() {
+    let place = Place::new();
+    let endless = ["--points", "99", "--samples", "100000"];
+    fs::write(place.path("file"), "").unwrap();
+    place.refused(&[&["a", "b", "-o", "file/out"], &endless[..]].concat(), &["file/out"]);
+    let arguments = [&["barrier", "a", "b", "-o", "deep/out"], &endless[..]].concat();
+    let mut child = place.command(&arguments).stderr(std::process::Stdio::null()).spawn().unwrap();
+    while !place.path("deep/out/lock").exists() {
+        assert_eq!(child.try_wait().unwrap(), None);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let (code, _, stderr) = place.onebasin(&arguments);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("another process writes the result of `barrier` into it"), "{stderr}");
+    // What a kill leaves is in nobody's way.
+    place.barrier(&["a", "b", "-o", "deep/out"]);
+    assert!(!place.path("deep/out/lock").exists() && place.path("deep/out/measures.json").exists());
+}

@@ -118,5 +118,5 @@ pub(crate) fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// The names of all files of results below a folder, relative to it.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let name = |path: &PathBuf| path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
-    contents(folder).keys().map(name).filter(|name| !name.contains("made.json")).collect()
+    contents(folder).keys().map(name).filter(|name| !name.contains("made.json") && name != "lock").collect()
 }

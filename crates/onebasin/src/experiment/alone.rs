@@ -2,7 +2,7 @@
 //! settings or inputs is refused, and an interrupted attempt is made again.
 
 use super::context::Context;
-use super::folder::files;
+use super::folder::{Claim, LOCK, files};
 use super::made::{MADE, Made};
 use super::stage::{Folder, Stage};
 use crate::error::{Error, Result};
@@ -27,6 +27,9 @@ pub fn run_alone<S: Stage>(stage: &S, path: &Path, replace: bool, context: &Cont
         }
         Some(_) => true,
     };
+    Folder::check::<S>(path, replace || interrupted)?;
+    let claim = Claim::new(path, &format!("another process writes the result of `{}` into it", S::NAME))?;
+    // The other one may have been faster.
     let mut folder = Folder::check::<S>(path, replace || interrupted)?;
     // An input that cannot be read is refused by the stage, in its own words.
     folder.unfinished = now.ok();
@@ -34,6 +37,7 @@ pub fn run_alone<S: Stage>(stage: &S, path: &Path, replace: bool, context: &Cont
     if let Some(made) = folder.unfinished {
         Made { outputs: Some(outputs::<S>(path)?), ..made }.write(path)?;
     }
+    claim.keep();
     Ok((result, false))
 }
 
@@ -57,7 +61,9 @@ fn outputs<S: Stage>(folder: &Path) -> Result<BTreeMap<String, String>> {
     let inner = S::FOLDERS.iter().map(|(name, _)| folder.join(name));
     let mut all = BTreeMap::new();
     for place in std::iter::once(folder.to_owned()).chain(inner) {
-        for file in files(&place)?.into_iter().filter(|file| file.is_file() && !file.ends_with(MADE)) {
+        for file in
+            files(&place)?.into_iter().filter(|file| file.is_file() && !file.ends_with(MADE) && !file.ends_with(LOCK))
+        {
             let name = file.strip_prefix(folder).unwrap_or(&file).display().to_string();
             all.insert(name, hash::sha256_of_file(&file)?);
         }

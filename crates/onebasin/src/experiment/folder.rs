@@ -31,10 +31,47 @@ pub(super) fn remove(path: &Path) -> Result<()> {
     }
 }
 
+/// The file by which a process holds a folder.
+pub(super) const LOCK: &str = "lock";
+
+/// A folder that this process holds; unless it is kept, folders that were made for this and have nothing in them are removed.
+#[derive(Debug)]
+pub(super) struct Claim {
+    _file: File,
+    lock: PathBuf,
+    /// From the inside out.
+    made: Vec<PathBuf>,
+}
+
+impl Claim {
+    /// Makes a folder if it is not there, which shows that it can be written, and holds it; `refusal` says what another process
+    /// does there.
+    pub(super) fn new(folder: &Path, refusal: &str) -> Result<Self> {
+        let made = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+        let made = made.map(Path::to_owned).collect();
+        Ok(Self { _file: lock(folder, refusal)?, lock: folder.join(LOCK), made })
+    }
+
+    /// Leaves the folder where it is.
+    pub(super) fn keep(mut self) {
+        self.made.clear();
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.lock);
+        for folder in &self.made {
+            // One with something in it stays.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
 /// Makes a folder if it is not there, and holds it for this process as long as the file that is returned lives; `refusal`
 /// says what another process does there.
 pub(super) fn lock(folder: &Path, refusal: &str) -> Result<File> {
-    let path = folder.join("lock");
+    let path = folder.join(LOCK);
     fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
     let file = File::create(&path).map_err(|error| Error::file(&path, error))?;
     match file.try_lock() {

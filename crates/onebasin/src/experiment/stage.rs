@@ -1,7 +1,7 @@
 //! A stage of an experiment: settings and input files in, a result out; and a stage with its place in an experiment.
 
 use super::context::Context;
-use super::folder::{files, json, remove, write_json, write_text};
+use super::folder::{LOCK, files, json, remove, write_json, write_text};
 use super::made::{MADE, Made};
 use crate::error::{Error, Result};
 use crate::hash;
@@ -119,7 +119,7 @@ impl Folder {
         };
         let mut earlier = Vec::new();
         for file in files(path)? {
-            if S::UNFINISHED.is_some_and(|folder| file.ends_with(folder)) {
+            if S::UNFINISHED.is_some_and(|folder| file.ends_with(folder)) || file.ends_with(LOCK) {
                 continue;
             }
             if !replace {

@@ -71,7 +71,7 @@ pub(crate) enum Command {
     /// interruption: its folder has matrices of barriers and distances in report/ and pairs.csv. With --reference the
     /// posteriors are aligned with one reference instead of pair by pair.
     ///
-    /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (nothing written).
+    /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (curves that were finished are kept).
     #[command(
         after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --paths geodesic,natural-rescaled -o runs/barrier\n  onebasin barrier runs/seed1 runs/seed2 runs/seed3 --reference universe -o runs/all-pairs"
     )]

@@ -341,6 +341,37 @@ fn an_interruption_leaves_nothing() {
 }
 
 #[test]
+fn a_measurement_that_was_killed_goes_on_from_the_curves_that_it_has() {
+    let place = Place::new();
+    let arguments = ["a", "b", "--points", "9", "--samples", "300", "--paths", "geodesic,natural,rescaled"];
+    let measured = |folder: &str| {
+        let (code, _, stderr) = place.onebasin(&[&["barrier"], &arguments[..], &["-o", folder]].concat());
+        assert_eq!(code, Some(0), "{stderr}");
+        let result: Value =
+            serde_json::from_slice(&fs::read(place.path(folder).join("measures.json")).unwrap()).unwrap();
+        (result, fs::read(place.path(folder).join("curves.csv")).unwrap())
+    };
+    let (_, whole) = measured("whole");
+    let mut child = place.command(&[&["barrier"], &arguments[..], &["-o", "killed"]].concat()).spawn().unwrap();
+    let first = place.path("killed/unfinished/curve1.json");
+    while child.try_wait().unwrap().is_none() && !first.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Told from a curve that is measured again by seconds that nothing takes.
+    if let Ok(text) = fs::read_to_string(&first) {
+        let mut part: Value = serde_json::from_str(&text).unwrap();
+        part["value"][0]["seconds"] = 12345.0.into();
+        fs::write(&first, part.to_string()).unwrap();
+        let (result, curves) = measured("killed");
+        assert!(curves == whole);
+        assert_eq!(result["curves"][0]["seconds"], 12345.0);
+        assert!(!place.path("killed/unfinished").exists());
+    }
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_or_is_taken_is_refused_before_anything_is_measured() {
     let place = Place::new();
     let endless = ["--points", "99", "--samples", "100000"];

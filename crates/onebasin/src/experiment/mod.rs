@@ -14,6 +14,7 @@ mod made;
 mod measures;
 mod names;
 mod pairing;
+mod parts;
 mod plan;
 mod read;
 pub mod reference;

@@ -92,6 +92,7 @@ pub trait Stage: Debug + Send + Serialize + Sized + Sync {
             folder.write(file, &text)?;
         }
         write_json(&folder.join(Self::RESULT), &result)?;
+        Self::UNFINISHED.map_or(Ok(()), |inner| folder.forget(inner))?;
         Ok(result)
     }
 }

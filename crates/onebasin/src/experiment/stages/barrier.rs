@@ -5,6 +5,7 @@ use crate::arch::{Arch, Op};
 use crate::data::{Examples, Split};
 use crate::error::{Error, Result};
 use crate::experiment::inputs::{once, some_once};
+use crate::experiment::parts::{Parts, UNFINISHED};
 use crate::experiment::stages::align::{PairReference, plan_alignment};
 use crate::experiment::stages::pairs::{Pair, PairInputs, Permuted, Wanted};
 use crate::experiment::{Context, Folder, Plan, Section, Stage, inputs};
@@ -196,13 +197,14 @@ impl Stage for Barrier {
     const NAME: &'static str = "barrier";
     const REVISION: u32 = 3;
     const FILES: &'static [&'static str] = &[CURVES];
+    const UNFINISHED: Option<&'static str> = Some(UNFINISHED);
     type Result = BarrierResult;
 
     fn inputs(&self) -> Vec<PathBuf> {
         self.inputs.files()
     }
 
-    fn run(&self, context: &Context<'_>, _: Option<&Folder>) -> Result<BarrierResult> {
+    fn run(&self, context: &Context<'_>, folder: Option<&Folder>) -> Result<BarrierResult> {
         let settings = &self.settings;
         settings.check()?;
         let pair = self.inputs.open(settings.wanted(), context)?;
@@ -220,7 +222,7 @@ impl Stage for Barrier {
         let paths = Paths::new(&settings.paths, &pair.arch, statistics.as_ref(), settings.seed, &context.pool)?;
         let calibration = statistics.as_ref().filter(|_| settings.calibrate);
 
-        let (mut curves, mut mixtures, mut number) = (Vec::new(), Vec::new(), 0);
+        let (mut curves, mut number, parts) = (Vec::new(), 0, Parts::new(self, folder)?);
         let count = (1 + (aligned.len() - 1) * settings.paths.len()) * pair.examples.len();
         for (index, (Aligned { name, .. }, to)) in aligned.iter().enumerate() {
             // Units that are not aligned have no activation variance to restore.
@@ -231,32 +233,18 @@ impl Stage for Barrier {
                 let name = if kind == PathKind::Geodesic { name.clone() } else { format!("{name}, {kind}") };
                 number += 1;
                 let task = format!("{name} on {split} examples, curve {number} of {count}");
-                let (measured, seconds) = context.measured(&task, |monitor| {
-                    paths.with(kind, &pair.gaussians[0], to, |path| {
-                        Curves::along(path, &mut predictor, examples, calibration, settings.sampling(), monitor)
-                    })
-                })?;
-                let Curves { examples, samples, path, mixture, calibrated } = measured;
-                let row = |curve, path, measured| Row {
-                    curve,
-                    path,
-                    split: *split,
-                    examples,
-                    samples,
-                    seconds: None,
-                    temperatures: None,
-                    measured,
-                };
-                if index == 0 {
-                    mixtures.push(row("mixture".to_owned(), None, mixture));
-                }
-                curves.push(Row { seconds: Some(seconds), ..row(name.clone(), Some(kind), path) });
-                if let Some(Calibrated { temperatures, path }) = calibrated {
-                    let row = row(format!("{name}, calibrated"), Some(kind), path);
-                    curves.push(Row { temperatures: Some(temperatures), ..row });
-                }
+                curves.extend(parts.part(&format!("curve{number}"), || {
+                    let (measured, seconds) = context.measured(&task, |monitor| {
+                        paths.with(kind, &pair.gaussians[0], to, |path| {
+                            Curves::along(path, &mut predictor, examples, calibration, settings.sampling(), monitor)
+                        })
+                    })?;
+                    Ok(rows(&name, kind, *split, measured, seconds, index == 0))
+                })?);
             }
         }
+        // The reference comes last.
+        let (mut mixtures, mut curves): (Vec<Row>, Vec<Row>) = curves.into_iter().partition(|row| row.path.is_none());
         curves.append(&mut mixtures);
         Ok(BarrierResult {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -304,6 +292,28 @@ impl Barrier {
         }
         Ok(all)
     }
+}
+
+/// The rows of a curve: its path, the calibrated one if there is one, and the mixture if it is wanted.
+fn rows(name: &str, kind: PathKind, split: Split, measured: Curves, seconds: f64, with_mixture: bool) -> Vec<Row> {
+    let Curves { examples, samples, path, mixture, calibrated } = measured;
+    let row = |curve, path, measured| Row {
+        curve,
+        path,
+        split,
+        examples,
+        samples,
+        seconds: None,
+        temperatures: None,
+        measured,
+    };
+    let calibrated = calibrated.map(|Calibrated { temperatures, path }| Row {
+        temperatures: Some(temperatures),
+        ..row(format!("{name}, calibrated"), Some(kind), path)
+    });
+    let mixture = with_mixture.then(|| row("mixture".to_owned(), None, mixture));
+    let path = Row { seconds: Some(seconds), ..row(name.to_owned(), Some(kind), path) };
+    [path].into_iter().chain(calibrated).chain(mixture).collect()
 }
 
 impl BarrierResult {

@@ -18,6 +18,7 @@ use crate::align::{Criterion, Solver, Start, Tau};
 use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::experiment::inputs::{Source, some_once};
+use crate::experiment::parts::UNFINISHED;
 use crate::experiment::plan::PlannedPair;
 use crate::experiment::{Context, Folder, Plan, Section, Stage, inputs};
 use crate::net::Net;
@@ -33,8 +34,6 @@ use std::path::{Path, PathBuf};
 
 /// Folder of the posteriors that were permuted.
 const ALIGNED: &str = "aligned";
-/// Folder of the states of learned matching.
-const UNFINISHED: &str = "unfinished";
 /// Folder of the permutations.
 const PERMUTATIONS: &str = "permutations";
 /// The Gaussian that fits relabelled samples.

@@ -84,7 +84,7 @@ impl Report {
             format!("{}\n{}\n", figure.title, figure.text(TERMINAL[0], TERMINAL[1]))
         });
         let [first, decomposition] = ["", DECOMPOSITION].map(|caption| {
-            let mut tables = tables(&self.page);
+            let mut tables = tables(&self.page).filter(|(_, captioned, _)| *captioned != notes::FAILURES);
             tables.find(|(_, captioned, _)| captioned.starts_with(caption)).map(|(_, _, table)| table.text())
         });
         let decomposition = decomposition.map(|table| format!("\n{table}"));
@@ -208,11 +208,13 @@ fn parts(experiment: &Experiment, prefix: &str) -> Result<Parts> {
         };
         parts.finding = Some(parts.finding.map_or_else(|| sentence.clone(), |finding| format!("{finding} {sentence}")));
     }
-    parts.sections.splice(0..0, notes);
     if let Some(section) = pairs::literature(&experiment.measures.literature, prefix) {
         parts.sections.insert(parts.sections.len().min(1), section);
     }
     alignments::add(experiment, prefix, &mut parts)?;
+    // What failed comes first, what may be doubted before the posteriors that it is about.
+    let place = if failed > 0 { 0 } else { parts.sections.len() };
+    parts.sections.splice(place..place, notes);
     parts.sections.extend(experiment.posteriors(prefix));
     Ok(parts)
 }

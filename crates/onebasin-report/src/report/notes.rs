@@ -6,6 +6,9 @@ use crate::table::Alignment::Left;
 use crate::table::Table;
 use onebasin::experiment::{Failure, MeasuredCell};
 
+/// Caption of the table of failures.
+pub(super) const FAILURES: &str = "Trainings that failed, and what was left out because of them";
+
 /// A section of failures and warnings, if there are any.
 pub(super) fn section(cells: &[MeasuredCell], prefix: &str) -> Option<Section> {
     let id = format!("{prefix}notes");
@@ -14,7 +17,7 @@ pub(super) fn section(cells: &[MeasuredCell], prefix: &str) -> Option<Section> {
     if !failures.is_empty() {
         let rows = failures.iter().map(|failure| [&failure.task, &failure.reason]);
         let table = Table::new([("what failed", Left), ("why", Left)]).with(rows);
-        let caption = "Trainings that failed, and what was left out because of them".to_owned();
+        let caption = FAILURES.to_owned();
         blocks.push(Block::Table { id: format!("{id}-failures"), caption, table });
     }
     let mut warnings: Vec<[String; 2]> = Vec::new();

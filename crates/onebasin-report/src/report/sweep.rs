@@ -186,9 +186,15 @@ fn finding(ends: &[[&Entry; 2]], Swept { key, axis, .. }: &Swept) -> Option<Stri
             let number = draw::with_error(entry.barriers[0].estimate(), 1.0, 3);
             if is_number { number } else { format!("{number} ({})", entry.label) }
         });
-        format!("{} from {from} to {to}", low.series)
+        if low.label == high.label {
+            format!("{} {from}", low.series)
+        } else {
+            format!("{} from {from} to {to}", low.series)
+        }
     };
-    let over = if is_number {
+    let over = if low.label == high.label {
+        format!("{key} {}", low.label)
+    } else if is_number {
         format!("{key} {} to {}", low.label, high.label)
     } else {
         draw::count(axis.categories.len(), "value") + &format!(" of {key}")

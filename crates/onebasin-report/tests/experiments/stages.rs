@@ -111,7 +111,8 @@ fn samples_and_their_gaussians() {
     let folder = Folder::new();
     let measures = folder.run("out", "samples.toml", SAMPLES, &[]);
     let figures = ["compact-rank", "compact-stds-none", "compact-stds-mean", "compact-pruning-mean"];
-    let page = written(&folder, &["One Gaussian in place of samples", "Posteriors", "Provenance"], &figures);
+    let page =
+        written(&folder, &["One Gaussian in place of samples", "Warnings", "Posteriors", "Provenance"], &figures);
     assert!(page.contains("Agreement, none, rank 0"), "{page}");
     let text = stages::compact::text(&result(&measures, "compact"));
     assert!(text.contains("largest R-hat") && text.contains("mean: % kept"), "{text}");

@@ -10,8 +10,12 @@ pub(crate) fn free_memory() -> Option<u64> {
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     let number = |file: &str| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
     let container = number("/sys/fs/cgroup/memory.max").zip(number("/sys/fs/cgroup/memory.current"));
+    // What is kept of files is given back as soon as it is needed.
+    let stat = fs::read_to_string("/sys/fs/cgroup/memory.stat").unwrap_or_default();
+    let of_files = |name: &str| stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let cached: u64 = ["active_file ", "inactive_file "].into_iter().filter_map(of_files).sum();
     let free = 1024 * kibibytes;
-    Some(container.map_or(free, |(limit, used)| free.min(limit.saturating_sub(used))))
+    Some(container.map_or(free, |(limit, used)| free.min((limit + cached).saturating_sub(used))))
 }
 
 /// Bytes that this user may write to the disk of a folder, which need not be there yet.

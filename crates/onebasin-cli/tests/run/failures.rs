@@ -30,7 +30,7 @@ fn a_sweep_goes_on_past_a_cell_that_diverges_and_names_it_by_its_settings() {
 #[test]
 fn chains_that_stand_still_end_with_their_own_exit_code() {
     let place = Place::new();
-    let hmc = "--set train.infer={method=\"hmc\",chains=2,burn_in=2,samples=5,step=1e4,max_leapfrog_steps=5}";
+    let hmc = "--set train.infer={method=\"hmc\",chains=2,burn_in=2,samples=200,step=1e4,max_leapfrog_steps=2}";
     let line = format!("run small.toml -o out {hmc}");
     let bare: String = place.text("small.toml").split("[align]").next().unwrap().to_owned();
     std::fs::write(place.path("small.toml"), bare).unwrap();
@@ -38,7 +38,7 @@ fn chains_that_stand_still_end_with_their_own_exit_code() {
     let said = String::from_utf8(stderr).unwrap();
     assert_eq!(status.code(), Some(3), "{said}");
     assert!(
-        said.contains("failed: seed 0: the chains stand still at step 7 of 7") && said.contains("`infer.step`"),
+        said.contains("failed: seed 0: the chains stand still at step 102 of 202") && said.contains("`infer.step`"),
         "{said}"
     );
 }

@@ -77,6 +77,13 @@ fn all_pairs_of_an_experiment_and_of_given_posteriors_are_measured() {
     assert!(distance("pairwise") <= distance("first") + 1e-9);
     let unaligned = barrier("first", "p2--p3")["alignments"][0]["w2"].as_f64().unwrap();
     assert!(distance("first") < unaligned && distance("universe") < unaligned);
+    // Names that are the same in several folders.
+    for (folder, seed) in [("x", 1), ("y", 2), ("z", 3)] {
+        fs::create_dir(place.path(folder)).unwrap();
+        fs::copy(place.path(&format!("p{seed}.safetensors")), place.path(&format!("{folder}/p.safetensors"))).unwrap();
+    }
+    place.onebasin(&format!("barrier x/p.safetensors y/p.safetensors z/p.safetensors {QUICK} -o same"));
+    assert_eq!(barrier("same", "p-2--p-3")["curves"], barrier("pairwise", "p2--p3")["curves"]);
     // The same command has nothing left to do.
     let before = place.files("universe");
     place.onebasin(&format!("barrier {all} {QUICK} --reference universe -o universe"));

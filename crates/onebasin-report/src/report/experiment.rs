@@ -81,7 +81,7 @@ impl Experiment {
 
     /// The command that makes these results; that of a stage is not known.
     pub(super) fn command(&self) -> Option<String> {
-        let Measures { file, command, overrides, .. } = &self.measures;
+        let Measures { file, overrides, .. } = &self.measures;
         if self.is_stage {
             return None;
         }
@@ -91,7 +91,7 @@ impl Experiment {
         let set: String = overrides.iter().map(|setting| format!(" --set {}", quoted(setting))).collect();
         let plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
         let file = if file.chars().all(plain) { file.clone() } else { quoted(file) };
-        let command = command.clone().unwrap_or_else(|| format!("onebasin run {file}{set}"));
+        let command = self.times.command.clone().unwrap_or_else(|| format!("onebasin run {file}{set}"));
         Some(format!("{command}{time}"))
     }
 

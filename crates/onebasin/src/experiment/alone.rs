@@ -16,20 +16,25 @@ pub fn run_alone<S: Stage>(stage: &S, path: &Path, replace: bool, context: &Cont
     let settings = serde_json::to_value(stage).expect("settings are plain data");
     let now = Made::new(S::NAME, S::REVISION, settings, stage.inputs());
     let earlier = if replace { None } else { Made::read(path)? };
-    let interrupted = match earlier {
+    let interrupted = match &earlier {
         None => false,
         Some(Made { outputs: None, .. }) => true,
-        Some(earlier) if is_whole(path, &earlier)? => {
-            return match earlier.difference(&now?) {
-                None => Ok((read_result::<S>(path)?, true)),
-                Some(reason) => Err(Error::Folder { path: path.to_owned(), reason }),
-            };
+        Some(earlier) => {
+            let whole = is_whole(path, earlier)?;
+            match (earlier.difference(now.as_ref().map_err(Error::clone)?), whole) {
+                (Some(reason), _) => return Err(Error::Folder { path: path.to_owned(), reason }),
+                (None, true) => return Ok((read_result::<S>(path)?, true)),
+                (None, false) => true,
+            }
         }
-        Some(_) => true,
     };
     Folder::check::<S>(path, replace || interrupted)?;
     let claim = Claim::new(path, &format!("another process writes the result of `{}` into it", S::NAME))?;
-    // The other one may have been faster.
+    if !replace && Made::read(path)? != earlier {
+        // The other one was faster.
+        drop(claim);
+        return run_alone(stage, path, replace, context);
+    }
     let mut folder = Folder::check::<S>(path, replace || interrupted)?;
     // An input that cannot be read is refused by the stage, in its own words.
     folder.unfinished = now.ok();
@@ -43,17 +48,19 @@ pub fn run_alone<S: Stage>(stage: &S, path: &Path, replace: bool, context: &Cont
 
 /// Whether all files of a result are there; one that was changed since is an error, because it would be lost.
 fn is_whole(folder: &Path, made: &Made) -> Result<bool> {
+    let mut whole = true;
     for (name, sha256) in made.outputs.iter().flatten() {
         let file = folder.join(name);
         if !file.exists() {
-            return Ok(false);
+            whole = false;
+            continue;
         }
         if hash::sha256_of_file(&file)? != *sha256 {
             let reason = format!("{name} was changed since `{}` wrote it", made.stage);
             return Err(Error::Folder { path: folder.to_owned(), reason });
         }
     }
-    Ok(true)
+    Ok(whole)
 }
 
 /// The files that the stage has written, by their names inside its folder, and their SHA-256.

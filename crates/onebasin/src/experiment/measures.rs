@@ -33,9 +33,6 @@ pub struct Measures {
     pub file: String,
     /// Name of that file, without its ending.
     pub name: String,
-    /// The command that makes these measures, if that is not `onebasin run` with the file and the overrides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
     /// Settings that were overridden.
     pub overrides: Vec<String>,
     /// Title of the report.
@@ -99,6 +96,9 @@ pub struct Trained {
 pub struct Times {
     /// What the seconds depend on.
     pub machine: String,
+    /// The command that was typed, if that is not `onebasin run` with the file and the overrides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// Seconds of each stage, and of what it says took time, by its place in the measures.
     pub seconds: BTreeMap<String, f64>,
 }
@@ -117,7 +117,6 @@ impl Measures {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             file: experiment.file.clone(),
             name: experiment.name.clone(),
-            command: experiment.command.clone(),
             overrides: experiment.overrides.clone(),
             title: experiment.title.clone(),
             about: experiment.about.clone(),

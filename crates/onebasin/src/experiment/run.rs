@@ -75,7 +75,7 @@ impl Experiment {
         }
         let failures = failures.into_inner().expect("all workers are gone");
         let failures = failures.into_values().map(|(task, failure)| (task.folder.clone(), failure)).collect();
-        let mut times = Times { machine, seconds: BTreeMap::new() };
+        let mut times = Times { machine, command: self.command.clone(), seconds: BTreeMap::new() };
         let measures = Measures::collect(self, folder, data, &failures, &mut times)?;
         write_json(&folder.join(super::TIMES), &times)?;
         match pairs_table(&measures)? {

@@ -76,6 +76,9 @@ impl Checkpoint {
             state.vectors.insert(name, values);
         }
         let checkpoint = Self { state, run };
+        if sha256.is_empty() {
+            return Err(tensors.unreadable("an earlier version of onebasin wrote it; `--force` starts again"));
+        }
         if checkpoint.sha256() != sha256 {
             return Err(tensors.unreadable("it is damaged: its checksum is wrong"));
         }

@@ -33,11 +33,11 @@ pub fn is_writing() -> bool {
     WRITING.load(Ordering::SeqCst) > 0
 }
 
-/// One of the files that are being written.
-struct Writing;
+/// One of the files that are being written, or work that ends with one.
+pub(crate) struct Writing;
 
 impl Writing {
-    fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         WRITING.fetch_add(1, Ordering::SeqCst);
         Self
     }

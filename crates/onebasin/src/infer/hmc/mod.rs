@@ -65,7 +65,8 @@ impl Settings for HmcConfig {
     fn vectors(&self) -> Vectors {
         let chains = self.chains as u128;
         // Two places with their gradients, and the momentum.
-        Vectors { in_memory: 5 * chains, written: chains * u128::from(self.samples) }
+        // Samples are written as they come, and once more in the end as a posterior.
+        Vectors { in_memory: 5 * chains, written: 2 * chains * u128::from(self.samples) }
     }
 
     fn check(&self) -> Result<()> {
@@ -157,10 +158,9 @@ impl Inference for Hmc {
     }
 
     fn stuck(&self) -> Option<u64> {
-        let HmcConfig { samples, thin, .. } = self.run.config;
         let proposals = self.done().saturating_sub(self.run.config.burn_in);
         let moves = |index: usize| { self.chain(index).accepted_since_burn_in }.take() > STILL;
-        (proposals >= PATIENCE.min(samples * thin) && !(0..self.chains.len()).any(moves)).then_some(proposals)
+        (proposals >= PATIENCE && !(0..self.chains.len()).any(moves)).then_some(proposals)
     }
 
     fn info(&mut self) -> Info {

@@ -288,7 +288,13 @@ pub(crate) fn plan_alignment(
         settings.check().map_err(|error| error.within("align"))?;
         let name = format!("{}/{criterion}-{solver}/{}", Align::NAME, pair.name);
         let folder = plan.add(&name, Align { settings, posteriors: pair.files().to_vec() });
-        return Ok(Known::File(folder.join(permutations_file(&pair.members[1].name))));
+        let moved = &pair.members[1];
+        // Of posteriors that are there, names are unique among those of the alignment, not among all.
+        let name = match moved.config {
+            Some(_) => moved.name.clone(),
+            None => inputs::find(&pair.files(), None)?.swap_remove(1).name,
+        };
+        return Ok(Known::File(folder.join(permutations_file(&name))));
     };
     let settings = AlignSettings { to, ..settings };
     settings.check().map_err(|error| error.within("align"))?;

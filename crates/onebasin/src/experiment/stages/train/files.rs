@@ -16,6 +16,8 @@ const CONFIG: &str = "config.toml";
 pub(super) const LOG: &str = "metrics.jsonl";
 /// The state of a run that is unfinished or can be extended.
 pub(super) const CHECKPOINT: &str = "checkpoint.safetensors";
+/// The state before an extension, as long as that has not finished.
+const BEFORE: &str = "checkpoint.before.safetensors";
 /// What came out; written last, so where it is, the run is finished.
 pub(super) const RESULT: &str = super::Train::RESULT;
 
@@ -48,7 +50,7 @@ impl Files {
         }
         // The result first: without it nothing that is left counts as finished. The configuration last: as long as it is
         // there, nobody mistakes what is left for the beginning of another run.
-        for file in [RESULT, CHECKPOINT, POSTERIOR, LOG] {
+        for file in [RESULT, CHECKPOINT, BEFORE, POSTERIOR, LOG] {
             remove(&self.join(file))?;
         }
         SampleFiles::remove(&self.folder)?;
@@ -111,8 +113,12 @@ impl Files {
     pub(super) fn extend(&self, config: &TrainConfig, chains: bool) -> Result<Earlier> {
         let read = |file: &str| std::fs::read_to_string(self.join(file)).ok();
         let earlier = Earlier { folder: self.folder.clone(), config: read(CONFIG), result: read(RESULT) };
-        if chains && earlier.result.is_some() {
-            SampleFiles::scatter(&self.join(POSTERIOR), &self.folder)?;
+        if earlier.result.is_some() {
+            if chains {
+                SampleFiles::scatter(&self.join(POSTERIOR), &self.folder)?;
+            }
+            let (state, before) = (self.join(CHECKPOINT), self.join(BEFORE));
+            std::fs::copy(&state, &before).map_err(|error| Error::file(&before, error))?;
         }
         // The result first: a kill leaves a training that is unfinished, of either configuration.
         remove(&self.join(RESULT))?;
@@ -135,6 +141,7 @@ impl Files {
 
     /// Removes what a finished run has no use for: its samples are in the posterior. Its state can be extended.
     pub(super) fn tidy_up(&self) -> Result<()> {
+        remove(&self.join(BEFORE))?;
         SampleFiles::remove(&self.folder)
     }
 
@@ -151,7 +158,11 @@ impl Files {
 
     /// Whether a finished run of chains has no posterior any more, which alone had its samples.
     pub(super) fn has_lost_samples(&self) -> bool {
-        self.join(RESULT).exists() && Provenance::read(&self.join(POSTERIOR)).is_err()
+        let is_empty = match self.join(POSTERIOR).metadata() {
+            Ok(file) => file.len() == 0,
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        };
+        self.join(RESULT).exists() && is_empty
     }
 
     /// Opens the log, cut to `keep` bytes.
@@ -179,12 +190,16 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
-    /// Makes it again what it was; its posterior has not been touched.
-    pub(super) fn restore(&self) -> Result<()> {
-        for (file, text) in [(CONFIG, &self.config), (RESULT, &self.result)] {
-            text.as_ref().map_or(Ok(()), |text| write_text(&self.folder.join(file), text))?;
-        }
-        SampleFiles::remove(&self.folder)
+    /// Makes it again what it was, if it was finished; its posterior has not been touched. Returns whether it was.
+    pub(super) fn restore(&self) -> Result<bool> {
+        let (Some(config), Some(result)) = (&self.config, &self.result) else { return Ok(false) };
+        let (before, state) = (self.folder.join(BEFORE), self.folder.join(CHECKPOINT));
+        // With the lengths of log and events that it knows.
+        std::fs::rename(&before, &state).map_err(|error| Error::file(&before, error))?;
+        write_text(&self.folder.join(CONFIG), config)?;
+        SampleFiles::remove(&self.folder)?;
+        write_text(&self.folder.join(RESULT), result)?;
+        Ok(true)
     }
 }
 

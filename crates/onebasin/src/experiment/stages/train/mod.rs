@@ -102,7 +102,7 @@ impl Stage for Train {
             }
         }
         // Whatever is wrong with the settings or the data is found before the first file is written or removed.
-        let prepared = Prepared::new(&self.config, path, context)?;
+        let prepared = Prepared::new(&self.config, earlier.is_none().then_some(path), context)?;
         let files = match earlier {
             Some(files) => files,
             None => Files::open(path)?,
@@ -124,8 +124,8 @@ impl Stage for Train {
         let ended = Training::new(prepared, files, context)?.run(self.save_every);
         if let (Err(error), Some(before)) = (&ended, before)
             && matches!(error.cause(), Error::Diverged { .. } | Error::Stuck { .. })
+            && before.restore()?
         {
-            before.restore()?;
             context.host.message(&format!("{}: the shorter training is kept as it was", path.display()));
         }
         ended

@@ -13,7 +13,7 @@ use crate::measure::Quality;
 use crate::params::Params;
 use crate::posterior::{Draws, Predictor, SampleProbabilities};
 use crate::progress::{Monitor, Progress};
-use crate::store::{Checkpoint, Events, Provenance, RunState, SampleFiles, StoredPosterior};
+use crate::store::{Checkpoint, Events, Provenance, RunState, SampleFiles, StoredPosterior, Writing};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -41,12 +41,15 @@ impl Prepared {
         self.inference.chains() > 0
     }
 
-    pub(super) fn new(config: &TrainConfig, folder: &Path, context: &Context<'_>) -> Result<Self> {
+    /// Checks and loads everything; `fresh` is the folder of a training that begins there.
+    pub(super) fn new(config: &TrainConfig, fresh: Option<&Path>, context: &Context<'_>) -> Result<Self> {
         let bytes = 4 * Arch::new(config.arch.clone())?.layout().len() as u128;
         let Vectors { in_memory, written } = config.infer.vectors();
         let what = format!("a training by {}", config.infer.name());
         context.check_memory(&what, bytes * in_memory, "choose a smaller network, or fewer members or chains")?;
-        context.check_disk(&what, folder, bytes * written, "choose a smaller network, or fewer samples")?;
+        if let Some(folder) = fresh {
+            context.check_disk(&what, folder, bytes * written, "choose a smaller network, or fewer samples")?;
+        }
         let training = config.data.training(context.data)?;
         let test = config.data.whole(Split::Test, context.data, training.standardisation())?;
         let problem = config.problem(training)?;
@@ -101,6 +104,9 @@ impl<'a> Training<'a> {
             let damaged = |error: Error| Error::damaged(&files.join(CHECKPOINT), &error);
             inference.restore(&checkpoint.state).map_err(damaged)?;
             run = checkpoint.run;
+            if inference.done() > inference.total() {
+                return Err(Error::damaged(&files.join(CHECKPOINT), &"it is of a longer training"));
+            }
             let (folder, done, total) = (files.folder.display(), inference.done(), inference.total());
             context.host.message(&format!("continuing {folder} at step {done} of {total}"));
         }
@@ -163,6 +169,7 @@ impl<'a> Training<'a> {
             }
             let progress = Progress { task: &self.status, done: done as usize, total: total as usize };
             if host.progress(progress).is_break() {
+                let _writing = Writing::begin();
                 self.save()?;
                 return Err(Error::Stopped);
             }
@@ -218,7 +225,10 @@ impl<'a> Training<'a> {
     /// The error of an optimisation that left the finite numbers; `last` is the nll before.
     fn diverged(&self, step: u64, what: &str, last: Option<f64>) -> Error {
         let (fault, total) = (format!("{what} is not finite"), self.prepared.inference.total());
-        let last = last.map_or_else(String::new, |last| format!(" (the last finite nll was {last:.4})"));
+        let last = last.map_or_else(String::new, |last| {
+            let number = if last.abs() < 1e6 { format!("{last:.4}") } else { format!("{last:.2e}") };
+            format!(" (the last finite nll was {number})")
+        });
         Error::Diverged { step, total, fault, last }.at(self.files.folder.display())
     }
 

@@ -208,10 +208,17 @@ fn capitalised(word: &str) -> String {
 }
 
 fn headlines(ends: &[[&Entry; 2]], key: &str) -> Vec<Headline> {
-    let headline = |[low, high]: &[&Entry; 2]| Headline {
-        label: format!("Loss barrier, {}", low.series),
-        value: format!("{:.3} → {:.3}", low.barriers[0].mean, high.barriers[0].mean),
-        note: format!("nats, {} examples; {key} {} → {}", low.split, low.label, high.label),
+    // One value, if it is the only one that was measured.
+    let change = |from: String, to: String, same: bool| if same { from } else { format!("{from} → {to}") };
+    let headline = |[low, high]: &[&Entry; 2]| {
+        let same = low.label == high.label;
+        let [from, to] = [low, high].map(|entry| format!("{:.3}", entry.barriers[0].mean));
+        let values = change(low.label.clone(), high.label.clone(), same);
+        Headline {
+            label: format!("Loss barrier, {}", low.series),
+            value: change(from, to, same),
+            note: format!("nats, {} examples; {key} {values}", low.split),
+        }
     };
     ends.iter().map(headline).collect()
 }

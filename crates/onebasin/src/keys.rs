@@ -6,6 +6,7 @@ use crate::wording::{Mismatch, plain};
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
+use std::marker::PhantomData;
 
 /// Keys that have another name now.
 pub(crate) const RENAMED: &[(&str, &str)] = &[
@@ -27,6 +28,33 @@ pub fn from_table<T: DeserializeOwned>(name: &str, table: toml::Table) -> Result
         let hint = hint_of(&reason).unwrap_or_default();
         Error::Config { name: name.to_owned(), reason: in_words(&reason) + &hint }
     })
+}
+
+/// The members of an object in their order, so that a name that is there twice is seen.
+pub(crate) struct Members<V>(pub(crate) Vec<(String, V)>);
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Members<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Read<V>(PhantomData<V>);
+
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for Read<V> {
+            type Value = Members<V>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Members<V>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(Read(PhantomData))
+    }
 }
 
 /// A number that is the default of a setting.

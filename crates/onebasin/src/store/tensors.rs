@@ -5,13 +5,13 @@
 
 use super::write_whole;
 use crate::error::{Error, Result};
+use crate::keys::Members;
 use crate::wording::plain;
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
-use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -114,8 +114,13 @@ impl Tensors {
         let start = start.ok_or_else(|| unreadable("it ends inside its header".to_owned()))?;
         let mut header = vec![0; (start - 8) as usize];
         file.read_exact(&mut header).map_err(fault)?;
-        serde_json::from_slice::<OnceEach>(&header)
+        let Members(names) = serde_json::from_slice::<Members<IgnoredAny>>(&header)
             .map_err(|error| unreadable(format!("its header is damaged ({})", plain(&error.to_string()))))?;
+        // A reader that took the first of two would see another file than one that took the last.
+        let mut seen = BTreeSet::new();
+        if let Some((twice, _)) = names.iter().find(|(name, _)| !seen.insert(name)) {
+            return Err(unreadable(format!("its header is damaged (`{twice}` is in it twice)")));
+        }
         let header: Metadata = serde_json::from_slice(&header)
             .map_err(|error| unreadable(format!("its header is damaged ({})", plain(&error.to_string()))))?;
         if start.checked_add(header.data_len() as u64) != Some(len) {
@@ -174,36 +179,5 @@ impl Tensors {
 
     pub(super) fn unreadable(&self, reason: &str) -> Error {
         Error::File { path: self.path.clone(), reason: reason.to_owned() }
-    }
-}
-
-/// An object each of whose keys is there once: a reader that took the first of two would see another file than one that took
-/// the last.
-struct OnceEach;
-
-impl<'de> Deserialize<'de> for OnceEach {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Keys;
-
-        impl<'de> Visitor<'de> for Keys {
-            type Value = OnceEach;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<OnceEach, A::Error> {
-                let mut seen = BTreeSet::new();
-                while let Some((key, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
-                    if seen.contains(&key) {
-                        return Err(A::Error::custom(format!("`{key}` is in it twice")));
-                    }
-                    seen.insert(key);
-                }
-                Ok(OnceEach)
-            }
-        }
-
-        deserializer.deserialize_map(Keys)
     }
 }

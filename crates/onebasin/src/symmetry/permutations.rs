@@ -2,13 +2,12 @@
 
 use super::{Group, Spec};
 use crate::error::{Error, List, Result};
+use crate::keys::Members;
 use crate::rng::{Stream, below};
 use crate::wording::plain;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
+use serde::{Deserialize, Serialize, Serializer};
 use std::sync::Arc;
 
 /// A reordering of n units: `new[i] = old[p[i]]`.
@@ -231,7 +230,7 @@ impl Permutations {
     /// Reads what [`Self::to_json`] writes, the groups in any order.
     pub fn from_json(spec: &Spec, text: &str) -> Result<Self> {
         let fault = |difference: String| Error::Permutations { difference };
-        let Entries(entries) = serde_json::from_str(text).map_err(|error| fault(plain(&error.to_string())))?;
+        let Members(entries) = serde_json::from_str(text).map_err(|error| fault(plain(&error.to_string())))?;
         let groups = spec.groups();
         let mut found: Vec<Option<Permutation>> = vec![None; groups.len()];
         for (name, indices) in entries {
@@ -309,28 +308,5 @@ impl Permutations {
 impl Serialize for Permutations {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.collect_map(self.groups.iter().map(|group| &group.name).zip(&self.permutations))
-    }
-}
-
-/// The members of a JSON object in their order, so that a name that is there twice is seen.
-struct Entries(Vec<(String, Vec<u32>)>);
-
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Entries;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of arrays of indices")
-            }
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> std::result::Result<Entries, M::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
-            }
-        }
-        deserializer.deserialize_map(Members)
     }
 }

@@ -56,7 +56,7 @@ fn whatever_else_is_refused() {
         (r#"{"hidden1":[1,2,4294967296],"hidden2":[0,1]}"#, "it has 4294967296 where a whole number"),
         (r#"{"hidden1":[1,2,0.5],"hidden2":[0,1]}"#, "it has 0.5 where a whole number"),
         (r#"{"hidden1":"012","hidden2":[0,1]}"#, "where a list is needed"),
-        ("[[1,2,0],[0,1]]", "an object of arrays of indices"),
+        ("[[1,2,0],[0,1]]", "an object"),
         ("", "EOF"),
         (r#"{"hidden1":[1,2,0],"hidden2":[0,1]} x"#, "trailing characters"),
     ] {

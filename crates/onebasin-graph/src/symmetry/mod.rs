@@ -6,6 +6,7 @@ mod families;
 mod name;
 mod propagate;
 mod resolve;
+mod text;
 
 use crate::graph::Graph;
 

@@ -73,7 +73,7 @@ pub(super) enum Argument {
     AsStrings(IgnoredAny),
     AsSymInt(SymIntArgument),
     AsSymInts(Vec<SymIntArgument>),
-    AsScalarType(i64),
+    AsScalarType(IgnoredAny),
     AsMemoryFormat(IgnoredAny),
     AsLayout(IgnoredAny),
     AsDevice(IgnoredAny),

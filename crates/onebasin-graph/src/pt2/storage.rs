@@ -31,9 +31,10 @@ impl Place {
 
     /// First and last entry of the storage.
     fn range(&self) -> (i128, i128) {
-        let reach = self.sizes.iter().zip(&self.strides).map(|(size, stride)| i128::from(size - 1) * i128::from(*stride));
+        let steps = self.sizes.iter().zip(&self.strides);
+        let reach = steps.map(|(size, stride)| (i128::from(*size) - 1).saturating_mul(i128::from(*stride)));
         let first = i128::from(self.offset);
-        (first, first + reach.sum::<i128>())
+        (first, reach.fold(first, i128::saturating_add))
     }
 
     /// Whether an entry may belong to both.
@@ -146,7 +147,10 @@ impl Storage {
             let start = position.checked_mul(bytes)?;
             storage.get(start..start.checked_add(bytes)?).map(decode)
         };
-        positions.iter().map(entry).collect()
+        let entries: Vec<f64> = positions.iter().map(entry).collect::<Option<_>>()?;
+        // Different integers beyond these may be one number of 64 bits.
+        let exact = place.dtype != 5 || entries.iter().all(|entry| entry.abs() < (1u64 << 53) as f64);
+        exact.then_some(entries)
     }
 }
 

@@ -20,6 +20,9 @@ fn main() {
                     symmetry.groups.len(),
                     symmetry.share()
                 );
+                for (name, other) in &network.aliases {
+                    println!("    {name} is {other}");
+                }
                 for opaque in &network.untranslated {
                     println!("    {}: {}", opaque.place, opaque.reason);
                 }

@@ -76,7 +76,11 @@ impl<R: Read + Seek> Archive<R> {
     /// The path that is `tail`, or `tail` in the one folder that newer versions put everything into.
     pub(super) fn find(&self, tail: &str) -> Option<String> {
         let fits = |path: &&str| {
-            *path == tail || path.strip_suffix(tail).and_then(|root| root.strip_suffix('/')).is_some_and(|root| !root.contains('/'))
+            *path == tail
+                || path
+                    .strip_suffix(tail)
+                    .and_then(|root| root.strip_suffix('/'))
+                    .is_some_and(|root| !root.contains('/'))
         };
         self.paths().find(fits).map(str::to_owned)
     }

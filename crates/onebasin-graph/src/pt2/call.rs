@@ -157,7 +157,9 @@ impl Call {
     pub(super) fn axes(&self, name: &str, axes: usize) -> Result<Vec<usize>> {
         match self.integers(name)? {
             Some(own) if !own.is_empty() => {
-                let axis = |axis| normalise(axis, axes).ok_or_else(|| self.fault(name, &format!("has {axis}, no axis of {axes}")));
+                let axis = |axis| {
+                    normalise(axis, axes).ok_or_else(|| self.fault(name, &format!("has {axis}, no axis of {axes}")))
+                };
                 own.into_iter().map(axis).collect()
             }
             _ => Ok((0..axes).collect()),

@@ -101,7 +101,8 @@ fn model<R: Read + Seek>(archive: &Archive<R>) -> Result<(String, String)> {
     let name = |path: &str| {
         let (root, file) = path.rsplit_once('/')?;
         let model = file.strip_suffix(".json")?;
-        (root == "models" || root.strip_suffix("/models").is_some_and(|root| !root.contains('/'))).then(|| model.to_owned())
+        (root == "models" || root.strip_suffix("/models").is_some_and(|root| !root.contains('/')))
+            .then(|| model.to_owned())
     };
     let mut models: Vec<(String, String)> =
         archive.paths().filter_map(|path| Some((path.to_owned(), name(path)?))).collect();
@@ -122,7 +123,9 @@ fn model<R: Read + Seek>(archive: &Archive<R>) -> Result<(String, String)> {
 fn program<R: Read + Seek>(archive: &mut Archive<R>, path: &str) -> Result<Program> {
     let bytes = archive.read(path, MOST_BYTES)?;
     let place = format!("{}: {path}", archive.name);
-    let program: Program = serde_json::from_slice(&bytes).map_err(|error| Error::new(&place, error.to_string()))?;
+    let program: Program = serde_json::from_slice(&bytes)
+        .or_else(|error| schema::quoted(&bytes).map_or(Err(error), |bytes| serde_json::from_slice(&bytes)))
+        .map_err(|error| Error::new(&place, error.to_string()))?;
     let major = program.schema_version.major;
     if major > schema::MAJOR_VERSION {
         let fault = format!("schema_version is {major}; {} is the newest that is known", schema::MAJOR_VERSION);

@@ -14,9 +14,15 @@ enum Value {
     Integer(i64),
     Text(Rc<str>),
     Global(Rc<str>),
-    Storage { key: Rc<str>, dtype: i64 },
+    Storage {
+        key: Rc<str>,
+        dtype: i64,
+    },
     Tensor(Rc<Place>),
-    Tuple { parts: Rc<Vec<Value>>, levels: usize },
+    Tuple {
+        parts: Rc<Vec<Value>>,
+        levels: usize,
+    },
     /// A dictionary of the machine, by its index.
     Dictionary(usize),
     Other,
@@ -258,20 +264,18 @@ fn call(function: &Value, arguments: &Value) -> Value {
     let (Value::Global(function), Value::Tuple { parts, .. }) = (function, arguments) else { return Value::Other };
     match (&**function, &parts[..]) {
         ("torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state", [tensor, ..]) => {
-            if let Value::Tensor(_) = tensor { tensor.clone() } else { Value::Other }
+            if let Value::Tensor(_) = tensor {
+                tensor.clone()
+            } else {
+                Value::Other
+            }
         }
         (
             "torch._utils._rebuild_tensor_v2" | "torch._utils._rebuild_tensor_v3",
             [Value::Storage { key, dtype }, Value::Integer(offset), sizes, strides, ..],
         ) => {
             let (Some(sizes), Some(strides)) = (integers(sizes), integers(strides)) else { return Value::Other };
-            Value::Tensor(Rc::new(Place {
-                storage: key.to_string(),
-                dtype: *dtype,
-                offset: *offset,
-                sizes,
-                strides,
-            }))
+            Value::Tensor(Rc::new(Place { storage: key.to_string(), dtype: *dtype, offset: *offset, sizes, strides }))
         }
         _ => Value::Other,
     }

@@ -175,9 +175,38 @@ impl<'de> Deserialize<'de> for Number {
         }
         match Either::deserialize(deserializer)? {
             Either::Number(number) => Ok(Self(number)),
-            Either::Text(text) => text.parse().map(Self).map_err(|_| D::Error::custom(format!("`{text}` is no number"))),
+            Either::Text(text) => {
+                text.parse().map(Self).map_err(|_| D::Error::custom(format!("`{text}` is no number")))
+            }
         }
     }
+}
+
+/// The same JSON with infinities and NaN, which `PyTorch` 2.6 writes as Python does, in quotes; none if it has none.
+pub(super) fn quoted(json: &[u8]) -> Option<Vec<u8>> {
+    let mut result = Vec::with_capacity(json.len() + 1024);
+    let (mut at, mut inside, mut found) = (0, false, false);
+    while at < json.len() {
+        let rest = &json[at..];
+        let word = [&b"-Infinity"[..], b"Infinity", b"NaN"].into_iter().find(|word| !inside && rest.starts_with(word));
+        let len = match (word, rest[0]) {
+            (Some(word), _) => {
+                result.extend([b"\"", word, b"\""].concat());
+                found = true;
+                at += word.len();
+                continue;
+            }
+            (None, b'\\') if inside => 2.min(rest.len()),
+            (None, b'"') => {
+                inside = !inside;
+                1
+            }
+            _ => 1,
+        };
+        result.extend(&rest[..len]);
+        at += len;
+    }
+    found.then_some(result)
 }
 
 #[derive(Debug, Deserialize)]

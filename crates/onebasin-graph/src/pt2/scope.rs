@@ -75,7 +75,8 @@ impl Scope {
             return Err(builder.error(format!("more than {MOST_WRITES} operators write into the memory of `{name}`")));
         }
         if let (Some(value), false) = (held.value, written.is_empty()) {
-            let inputs: Vec<ValueId> = [value].into_iter().chain(written.into_iter().filter_map(|(_, value)| value)).collect();
+            let inputs: Vec<ValueId> =
+                [value].into_iter().chain(written.into_iter().filter_map(|(_, value)| value)).collect();
             held.value = Some(builder.opaque(&inputs, std::slice::from_ref(&held.shape))?[0]);
             held.tensor = None;
         }

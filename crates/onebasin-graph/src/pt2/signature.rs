@@ -50,7 +50,8 @@ pub(super) fn inputs<R: Read + Seek>(
     let weights = Storage::weights(archive, model)?;
     let constants = Storage::constants(archive, model)?;
     let (mut result, mut room) = (Tensors::default(), MOST_ENTRIES);
-    let mutated: BTreeSet<&str> = module.signature.output_specs.iter().filter_map(mutated).map(|(_, name)| name).collect();
+    let mutated: BTreeSet<&str> =
+        module.signature.output_specs.iter().filter_map(mutated).map(|(_, name)| name).collect();
     let mut known: BTreeSet<&str> = BTreeSet::new();
     for given in module.signature.input_specs.iter().filter_map(of_module) {
         let Given { input, name, persistent } = given;
@@ -76,7 +77,8 @@ pub(super) fn inputs<R: Read + Seek>(
             }
             None
         };
-        let tensor = if checkpoint { Some(result.aliases.get(name).cloned().unwrap_or_else(|| name.to_owned())) } else { None };
+        let tensor =
+            if checkpoint { Some(result.aliases.get(name).cloned().unwrap_or_else(|| name.to_owned())) } else { None };
         let held = Held { value, shape, dtype, memories: vec![translation.scope.fresh()], tensor, seen: 0 };
         result.inputs.push((input.to_owned(), value));
         if !translation.scope.define(input.to_owned(), held) {
@@ -168,7 +170,10 @@ impl Tensors {
         if let [(other, value, own)] = found[..]
             && own == place
         {
-            self.aliases.insert(name.to_owned(), other.clone());
+            // A shared parameter may be two inputs of the same name.
+            if other != name {
+                self.aliases.insert(name.to_owned(), other.clone());
+            }
             return Ok(Some(value));
         }
         // Parts of others, or their transpose: nothing of them may be permuted.
@@ -192,7 +197,8 @@ impl Tensors {
         let (aliases, unread): (Vec<_>, Vec<_>) =
             self.unread.iter().map(|name| (name.clone(), same(name))).partition(|(_, other)| other.is_some());
         self.unread = unread.into_iter().map(|(name, _)| name).collect();
-        self.aliases.extend(aliases.into_iter().filter_map(|(name, other)| Some((name, other?))));
+        let aliases = aliases.into_iter().filter_map(|(name, other)| Some((name, other?)));
+        self.aliases.extend(aliases.filter(|(name, other)| name != other));
         Ok(())
     }
 
@@ -200,9 +206,8 @@ impl Tensors {
     pub(super) fn tie(&self, translation: &mut Translation, module: &GraphModule) -> Result<()> {
         let names = &self.names;
         let specs = module.signature.output_specs.iter().filter_map(mutated);
-        let mut pairs: Vec<(String, String)> = specs
-            .filter_map(|(output, name)| Some((output.to_owned(), names.get(name)?.clone())))
-            .collect();
+        let mut pairs: Vec<(String, String)> =
+            specs.filter_map(|(output, name)| Some((output.to_owned(), names.get(name)?.clone()))).collect();
         pairs.extend(self.inputs.iter().map(|(input, _)| (input.clone(), input.clone())));
         for (output, input) in pairs {
             let first = self.inputs.iter().find(|(own, _)| *own == input).and_then(|(_, value)| *value);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
 use super::archive::{Archive, MOST_BYTES};
-use super::schema::{Payloads, SymInt, TensorMeta};
 use super::pickle;
+use super::schema::{Payloads, SymInt, TensorMeta};
 use crate::error::{Error, Result};
 
 /// Most entries of a constant that are read.
@@ -54,7 +54,8 @@ impl Place {
         }
         let mut all = vec![self.offset];
         for (size, stride) in self.sizes.iter().zip(&self.strides) {
-            let next = |start: &i64| (0..*size).map(|at| at.checked_mul(*stride)?.checked_add(*start)).collect::<Vec<_>>();
+            let next =
+                |start: &i64| (0..*size).map(|at| at.checked_mul(*stride)?.checked_add(*start)).collect::<Vec<_>>();
             all = all.iter().flat_map(next).collect::<Option<_>>()?;
         }
         all.into_iter().map(|position| usize::try_from(position).ok()).collect()

@@ -57,7 +57,10 @@ impl Translation {
                 (None, SymInt::AsExpr(expression)) if axis > 0 => {
                     return Err(self.fault(
                         name,
-                        format!("axis {axis} has the size {}; export with an example that gives it", expression.expr_str),
+                        format!(
+                            "axis {axis} has the size {}; export with an example that gives it",
+                            expression.expr_str
+                        ),
                     ));
                 }
                 (hint, _) => hint.unwrap_or(1),
@@ -114,7 +117,10 @@ impl Translation {
         let known = aten.and_then(|_| operators::find(&call.operator)).filter(|_| call.given("out").is_none());
         let values = self.translate(&call, known)?;
         if call.operator == "arange" {
-            let entries = call.outputs.iter().map(|output| output.shape.iter().fold(1usize, |all, size| all.saturating_mul(*size)));
+            let entries = call
+                .outputs
+                .iter()
+                .map(|output| output.shape.iter().fold(1usize, |all, size| all.saturating_mul(*size)));
             self.entries += entries.sum::<usize>().min(call.room);
         }
         self.memory(node, &call, prefix, known, overwrites, &values)
@@ -130,7 +136,8 @@ impl Translation {
             Some(known) => match (known.translate)(&mut self.builder, call) {
                 Ok(values) => {
                     let fits = |(at, output): (usize, &Output)| {
-                        !wanted(output) || values.get(at).is_some_and(|value| self.builder.shape(*value) == output.shape)
+                        !wanted(output)
+                            || values.get(at).is_some_and(|value| self.builder.shape(*value) == output.shape)
                     };
                     if call.outputs.iter().enumerate().all(fits) {
                         let value = |(at, output)| wanted(output).then(|| values[at]);
@@ -368,22 +375,28 @@ impl Translation {
         node.inputs.iter().for_each(|input| tensors(&input.arg, &mut names));
         let held = names.iter().filter_map(|name| self.scope.get(&format!("{prefix}{name}")));
         // The weight has more axes than the bias.
-        let most = held.filter(|held| held.tensor.is_some()).reduce(|most, held| {
-            if held.shape.len() > most.shape.len() { held } else { most }
-        });
+        let most = held
+            .filter(|held| held.tensor.is_some())
+            .reduce(|most, held| if held.shape.len() > most.shape.len() { held } else { most });
         if let Some(tensor) = most.and_then(|held| held.tensor.as_ref()) {
             return format!("{operator} of {tensor}");
         }
         let stack = node.metadata.nn_module_stack.as_deref().unwrap_or("");
         let module = stack.rsplit(';').next().and_then(|entry| entry.split(',').nth(1)).unwrap_or("");
-        if module.is_empty() || module.starts_with('_') { operator.to_owned() } else { format!("{operator} in {module}") }
+        if module.is_empty() || module.starts_with('_') {
+            operator.to_owned()
+        } else {
+            format!("{operator} in {module}")
+        }
     }
 }
 
 /// Names of the tensors of an argument, including nested ones.
 pub(super) fn tensors<'a>(argument: &'a Argument, names: &mut Vec<&'a str>) {
     match argument {
-        Argument::AsTensor(tensor) | Argument::AsOptionalTensor(OptionalTensor::AsTensor(tensor)) => names.push(&tensor.name),
+        Argument::AsTensor(tensor) | Argument::AsOptionalTensor(OptionalTensor::AsTensor(tensor)) => {
+            names.push(&tensor.name)
+        }
         Argument::AsTensors(tensors) => names.extend(tensors.iter().map(|tensor| tensor.name.as_str())),
         Argument::AsNestedTensors(lists) => names.extend(lists.iter().flatten().map(|tensor| tensor.name.as_str())),
         Argument::AsOptionalTensors(own) => {

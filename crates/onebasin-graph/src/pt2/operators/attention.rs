@@ -64,7 +64,9 @@ fn grouped(
             let split = if shape[at] == 1 { with(&shape, 1, 1) } else { with(&shape, groups, each) };
             Some(builder.reshape(mask, &split)?)
         }
-        Some(mask) if builder.shape(mask).len() == 3 => return Err(builder.error(format!("a mask {:?} of shared heads", builder.shape(mask)))),
+        Some(mask) if builder.shape(mask).len() == 3 => {
+            return Err(builder.error(format!("a mask {:?} of shared heads", builder.shape(mask))));
+        }
         mask => mask,
     };
     let result = builder.attention([query, shared[0], shared[1]], mask, causal)?;
@@ -81,7 +83,9 @@ fn multi_head_of(builder: &mut Builder, call: &Call, parts: [ValueId; 3], heads:
     let mut projected = Vec::new();
     for (at, part) in parts.into_iter().enumerate() {
         let shape = builder.shape(part).to_vec();
-        let [examples, positions, features] = shape[..] else { return Err(builder.error(format!("attention of {shape:?}"))) };
+        let [examples, positions, features] = shape[..] else {
+            return Err(builder.error(format!("attention of {shape:?}")));
+        };
         if heads == 0 || !features.is_multiple_of(heads) {
             return Err(builder.error(format!("{heads} heads of {features} features")));
         }

@@ -15,7 +15,10 @@ const ELLIPSIS: usize = 1 << 32;
 /// The indices of some letters for an array of so many axes.
 fn letters(text: &str, axes: usize) -> Option<Vec<usize>> {
     let numbers = |letters: &str| {
-        letters.chars().map(|letter| letter.is_ascii_alphabetic().then_some(letter as usize)).collect::<Option<Vec<_>>>()
+        letters
+            .chars()
+            .map(|letter| letter.is_ascii_alphabetic().then_some(letter as usize))
+            .collect::<Option<Vec<_>>>()
     };
     let Some((before, behind)) = text.split_once("...") else { return numbers(text).filter(|own| own.len() == axes) };
     let (before, behind) = (numbers(before)?, numbers(behind)?);
@@ -24,7 +27,8 @@ fn letters(text: &str, axes: usize) -> Option<Vec<usize>> {
 }
 
 fn einsum(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
-    let equation: String = call.text("equation").unwrap_or("").chars().filter(|letter| !letter.is_whitespace()).collect();
+    let equation: String =
+        call.text("equation").unwrap_or("").chars().filter(|letter| !letter.is_whitespace()).collect();
     let unknown = |builder: &Builder| builder.error(format!("the equation `{equation}` is not understood"));
     let operands = call.tensors("tensors")?;
     let (left, right) = match equation.split_once("->") {
@@ -90,7 +94,8 @@ fn tensordot(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     for (one, other) in of_left.iter().zip(&of_right) {
         second[*other] = *one;
     }
-    let rest = first.iter().filter(|axis| !of_left.contains(axis)).chain(second.iter().filter(|axis| **axis >= axes[0]));
+    let rest =
+        first.iter().filter(|axis| !of_left.contains(axis)).chain(second.iter().filter(|axis| **axis >= axes[0]));
     let result: Vec<usize> = rest.copied().collect();
     sum(builder, &[left, right], &[first.clone(), second.clone()], call.shape(0)?, &result)
 }

@@ -8,12 +8,8 @@ use crate::graph::{Kind, ValueId};
 use crate::pt2::call::{Call, Given, Operand};
 use crate::pt2::schema::BOOL;
 
-pub(super) const TABLE: Table = &[
-    ("_unsafe_index", index),
-    ("gather", gather),
-    ("index", index),
-    ("index_select", index_select),
-];
+pub(super) const TABLE: Table =
+    &[("_unsafe_index", index), ("gather", gather), ("index", index), ("index_select", index_select)];
 
 /// More runs of neighbours than an axis is cut into.
 const MOST_RUNS: usize = 64;
@@ -58,7 +54,9 @@ fn index(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     for (axis, operand) in given.iter().enumerate() {
         match operand {
             None => {}
-            Some(Operand { value: Some(indices), dtype }) if *dtype != BOOL && *dtype != 1 => found.push((axis, *indices)),
+            Some(Operand { value: Some(indices), dtype }) if *dtype != BOOL && *dtype != 1 => {
+                found.push((axis, *indices))
+            }
             Some(_) => return masked(builder, call, value, given),
         }
     }
@@ -96,7 +94,9 @@ fn index(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
 
 /// One array of truth values, for the first axes, which become one.
 fn masked(builder: &mut Builder, call: &Call, value: ValueId, given: &[Option<Operand>]) -> Result<Vec<ValueId>> {
-    let [Some(Operand { value: Some(mask), .. })] = given else { return Err(builder.error("its masks are not understood")) };
+    let [Some(Operand { value: Some(mask), .. })] = given else {
+        return Err(builder.error("its masks are not understood"));
+    };
     let (axes, masked) = (builder.shape(value).len(), builder.shape(*mask).len());
     let own: Vec<Index> = (0..axes).map(|axis| if axis < masked { Fixed } else { Any(axis) }).collect();
     let result = [Fixed].into_iter().chain((masked..axes).map(Any)).collect();

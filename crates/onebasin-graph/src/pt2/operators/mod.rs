@@ -67,3 +67,9 @@ pub(super) fn find(name: &str) -> Option<Known> {
 pub(super) fn is_idle(name: &str) -> bool {
     name.starts_with("_assert") || name.starts_with("sym_") || name == "size"
 }
+
+/// Names of the operators that are more than functions of corresponding entries.
+#[cfg(test)]
+pub(super) fn names() -> Vec<&'static str> {
+    VIEWS.iter().chain(FRESH).flat_map(|table| table.iter()).map(|(name, _)| *name).collect()
+}

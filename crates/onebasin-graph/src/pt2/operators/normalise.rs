@@ -44,9 +44,7 @@ fn batch(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     let of_channels = |tensor: ValueId| (tensor, vec![Any(1)]);
     let operands: Vec<_> = [(value, own.clone())].into_iter().chain(tensors.into_iter().map(of_channels)).collect();
     let Some(channels) = shape.get(1).copied() else { return Err(builder.error("there are no channels")) };
-    let statistics = call.outputs.iter().skip(1).take_while(|output| {
-        output.shape == [channels]
-    });
+    let statistics = call.outputs.iter().skip(1).take_while(|output| output.shape == [channels]);
     let results: Vec<_> =
         [(shape, own)].into_iter().chain(statistics.map(|output| (output.shape.clone(), vec![Any(1)]))).collect();
     builder.indexed(&operands, &results)

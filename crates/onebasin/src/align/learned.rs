@@ -4,7 +4,8 @@
 //! permutations in use are those that bring the means closest to this copy (Ainsworth et al. 2023, their third method).
 
 use super::objective::{Feature, Objective, Value};
-use super::solve::{Attempt, Duals, Workspace};
+use super::assigners::Duals;
+use super::solve::{Attempt, Workspace};
 use super::{Alignment, subtask};
 use crate::arch::Arch;
 use crate::data::{Batches, Examples};

@@ -74,7 +74,7 @@ fn specs() -> impl Strategy<Value = Spec> {
     (vec(1..5usize, 0..4), tensors).prop_map(|(sizes, tensors)| {
         let groups: Vec<Group> = (0..)
             .zip(&sizes)
-            .map(|(index, size): (usize, _)| Group { name: format!("g{index}"), size: *size })
+            .map(|(index, size): (usize, _)| Group::new(format!("g{index}"), *size))
             .collect();
         let segment = |&(kind, units, repeat, blocks): &(usize, usize, usize, usize)| match kind {
             0 => Segment { repeat, blocks, ..Segment::new(Action::Fixed, units) },

@@ -49,9 +49,15 @@ impl Gain {
 impl Objective<'_> {
     /// Whether the objective gains by changes of different groups, made together, more than rounding.
     ///
-    /// So steps that are accepted for it come to an end. The sum is over the rows and columns that change. A tensor that changes along both
-    /// axes has its rows and its columns summed, less the entries where they cross: they are in both.
+    /// So steps that are accepted for it come to an end.
     pub(super) fn gains(&self, changes: &[Change], permutations: &[Permutation]) -> bool {
+        let Gain { total, size } = self.gain_of(changes, permutations);
+        total > ROUNDING * size
+    }
+
+    /// The sum over the rows and columns that change. A tensor that changes along both axes has its rows and its columns summed, less
+    /// the entries where they cross: they are in both.
+    fn gain_of(&self, changes: &[Change], permutations: &[Permutation]) -> Gain {
         let new: Vec<Vec<u32>> = changes.iter().map(|change| change.apply(&permutations[change.group])).collect();
         let position = |group: usize| changes.iter().position(|change| change.group == group);
         let mut gain = Gain::default();
@@ -78,7 +84,7 @@ impl Objective<'_> {
                 }
             }
         }
-        gain.total > ROUNDING * gain.size
+        gain
     }
 
     /// The rows of a view's units that change; `partner` are the indices of the other axis, new and old.
@@ -126,6 +132,60 @@ impl Objective<'_> {
                     }
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+    use crate::symmetry::{Permutations, Spec};
+    use onebasin_kernels::ThreadPool;
+    use std::borrow::Cow;
+
+    /// Tensors with one group twice, with two of the changed groups, with one, and with none.
+    const SPEC: &str = r#"{"groups":[{"name":"a","units":5},{"name":"b","units":4},{"name":"c","units":3}],"tensors":[
+        {"name":"r","shape":[10,5],"axes":[[{"group":"a","blocks":2}],[{"group":"a"}]]},
+        {"name":"w","shape":[4,5],"axes":[[{"group":"b"}],[{"group":"a"}]]},
+        {"name":"s","shape":[4,2,4],"axes":[[{"group":"b"}],[{"free":2}],[{"group":"b"}]]},
+        {"name":"u","shape":[3,4],"axes":[[{"group":"c"}],[{"group":"b"}]]},
+        {"name":"o","shape":[2,5],"axes":[[{"fixed":2}],[{"group":"a"}]]},
+        {"name":"f","shape":[2],"axes":[[{"fixed":2}]]}]}"#;
+
+    #[test]
+    fn a_gain_is_the_difference_of_two_values() {
+        let spec: Spec = serde_json::from_str(SPEC).unwrap();
+        let pool = ThreadPool::alone();
+        for seed in 0..50 {
+            let side = |label: &str, len: usize| {
+                let mut values = vec![0.0; len];
+                Stream::new(seed, label, 0).fill_normal(&mut values);
+                values
+            };
+            let feature = |labels: [&str; 2]| {
+                let [fixed, moved] = labels.map(|label| Cow::from(side(label, spec.layout().len())));
+                Feature { fixed, moved }
+            };
+            let linear = vec![side("linear", 25), Vec::new(), side("more", 9)];
+            let objective =
+                Objective::new(&spec, vec![feature(["a", "b"]), feature(["c", "d"])], Some(linear)).unwrap();
+            let old = Permutations::random(&spec, seed).as_slice().to_vec();
+            let mut new = Permutations::random(&spec, seed + 1000).as_slice().to_vec();
+            // Some groups stay, and some change in two units only.
+            let stays = seed as usize % 3;
+            new[stays] = old[stays].clone();
+            if seed % 2 == 0 {
+                let mut swapped = old[1].as_slice().to_vec();
+                swapped.swap(0, 2);
+                new[1] = Permutation::new(swapped).unwrap();
+            }
+            let changes: Vec<Change> =
+                (0..3).map(|group| Change::between(group, &old[group], &new[group])).collect();
+            let found = objective.gain_of(&changes, &old).total;
+            let expected = objective.value(&pool, &new).total - objective.value(&pool, &old).total;
+            assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+            assert_eq!(objective.gains(&changes, &old), expected > 0.0);
         }
     }
 }

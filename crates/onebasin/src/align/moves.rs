@@ -188,3 +188,60 @@ impl Taken<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::align::solve::Workspace;
+    use crate::align::{Feature, Objective};
+    use crate::progress::Monitor;
+    use crate::rng::Stream;
+    use crate::symmetry::{Permutations, Spec};
+    use onebasin_kernels::ThreadPool;
+    use std::borrow::Cow;
+
+    /// A family with a recurrent tensor, one of two children and one of a child and its parent, beside a recurrent layer.
+    const SPEC: &str = r#"{"groups":[{"name":"heads","units":4},{"name":"q","units":12,"within":"heads"},
+        {"name":"v","units":8,"within":"heads"},{"name":"cell","units":9}],"tensors":[
+        {"name":"r","shape":[36,9],"axes":[[{"group":"cell","blocks":4}],[{"group":"cell"}]]},
+        {"name":"w","shape":[12,9],"axes":[[{"group":"q"}],[{"group":"cell"}]]},
+        {"name":"mix","shape":[12,8],"axes":[[{"group":"q"}],[{"group":"v"}]]},
+        {"name":"s","shape":[8,8],"axes":[[{"group":"v"}],[{"group":"v"}]]},
+        {"name":"gate","shape":[4,12],"axes":[[{"group":"heads"}],[{"group":"q"}]]}]}"#;
+
+    /// Without any step that is only trusted, since these are coordinates in which the objective is quadratic.
+    #[test]
+    fn sweeps_never_lower_the_objective_and_come_to_an_end() {
+        let spec: Spec = serde_json::from_str(SPEC).unwrap();
+        let pool = ThreadPool::alone();
+        for seed in 0..40 {
+            let side = |label: &str| {
+                let mut values = vec![0.0; spec.layout().len()];
+                Stream::new(seed, label, 0).fill_normal(&mut values);
+                // Equal values, so that many steps gain nothing at all.
+                if seed % 2 == 1 {
+                    values.iter_mut().for_each(|value| *value = value.round());
+                }
+                Cow::from(values)
+            };
+            let feature = Feature { fixed: side("a"), moved: side("b") };
+            let objective = Objective::new(&spec, vec![feature], None).unwrap();
+            let mut monitor = Monitor::silent();
+            let mut workspace = Workspace::new(&objective, &pool, seed, &mut monitor);
+            let mut permutations = Permutations::random(&spec, seed).as_slice().to_vec();
+            let mut duals = vec![None; 4];
+            let mut value = objective.value(&pool, &permutations).total;
+            for sweep in 0.. {
+                let before = permutations.clone();
+                workspace.improve(&mut permutations, &mut duals, 1).unwrap();
+                Permutations::new(&spec, permutations.clone()).unwrap();
+                let new = objective.value(&pool, &permutations).total;
+                if permutations == before {
+                    break;
+                }
+                assert!(new > value, "sweep {sweep}: {new} is below {value}");
+                assert!(sweep < 100, "{sweep} sweeps");
+                value = new;
+            }
+        }
+    }
+}

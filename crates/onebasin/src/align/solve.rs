@@ -14,6 +14,10 @@ use onebasin_kernels::ThreadPool;
 
 /// Sweeps after which no gain is clear: errors that are not independent could make descent cycle.
 const TRUSTED: u64 = 10;
+/// Random restarts of `best` where a tensor has one group on both axes or groups come in families.
+const RESTARTS: usize = 8;
+/// Units of all groups, at most, for restarts. In small networks local optima differ much; in large ones they differ little and cost more.
+const RESTARTED: usize = 256;
 /// Steps of Frank-Wolfe, at most.
 pub(super) const STEPS: usize = 40;
 /// Frank-Wolfe ends when all that a step can still gain is this part of the objective.
@@ -100,6 +104,10 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
                     self.greedy("greedy-backward", (0..coordinates).rev())?,
                     self.descent(start)?,
                 ];
+                for restart in 0..restarts(self.objective()) {
+                    let permutations = random_start(self.objective(), self.seed, &format!("align/restart/{restart}"));
+                    attempts.push(self.descent_from("random-restart", permutations)?);
+                }
                 // Stable: of equals the first.
                 attempts.sort_by(|a, b| b.value.total.total_cmp(&a.value.total));
                 attempts
@@ -131,14 +139,19 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
     }
 
     fn descent(&mut self, start: Start) -> Result<Attempt> {
-        self.begin("coordinate-descent");
         let objective = self.objective();
+        let identity = |group: usize| Permutation::identity(objective.size(group));
         let permutations = match start {
-            Start::Identity => (0..objective.groups()).map(|group| Permutation::identity(objective.size(group))).collect(),
-            Start::Random => random_start(objective, self.seed),
+            Start::Identity => (0..objective.groups()).map(identity).collect(),
+            Start::Random => random_start(objective, self.seed, "align/start"),
         };
+        self.descent_from("coordinate-descent", permutations)
+    }
+
+    fn descent_from(&mut self, name: &'static str, permutations: Vec<Permutation>) -> Result<Attempt> {
+        self.begin(name);
         let costs = self.costs.fork();
-        let duals = vec![None; objective.groups()];
+        let duals = vec![None; self.objective().groups()];
         self.descend(costs, permutations, duals)
     }
 
@@ -292,16 +305,23 @@ pub(super) fn by_group(coordinates: &[Coordinate], steps: impl IntoIterator<Item
     all.into_iter().map(|(_, permutation)| permutation).collect()
 }
 
+/// How often `best` starts again.
+fn restarts(objective: &Objective<'_>) -> usize {
+    let units: usize = (0..objective.groups()).map(|group| objective.size(group)).sum();
+    let structured = objective.coordinates.iter().any(|own| own.coupled || !own.children.is_empty());
+    if structured && units <= RESTARTED { RESTARTS } else { 0 }
+}
+
 /// Random permutations that keep the blocks of families.
-fn random_start(objective: &Objective<'_>, seed: u64) -> Vec<Permutation> {
-    let stream = |group: usize| Stream::new(seed, "align/start", group as u64);
+fn random_start(objective: &Objective<'_>, seed: u64, label: &str) -> Vec<Permutation> {
+    let stream = |group: usize| Stream::new(seed, label, group as u64);
     let mut all: Vec<Permutation> =
         (0..objective.groups()).map(|group| Permutation::random(objective.size(group), &stream(group))).collect();
     for coordinate in &objective.coordinates {
         for &child in &coordinate.children {
             let blocks = &all[coordinate.outer];
             let len = objective.size(child) / blocks.len();
-            let stream = |block: usize| Stream::new(seed, &format!("align/start/{child}"), block as u64);
+            let stream = |block: usize| Stream::new(seed, &format!("{label}/{child}"), block as u64);
             let inner: Vec<_> = (0..blocks.len()).map(|block| Permutation::random(len, &stream(block))).collect();
             let composed = Permutation::of_blocks(blocks, |block| inner[block].as_slice());
             all[child] = composed.expect("permutations inside of blocks");

@@ -72,6 +72,13 @@ pub(crate) fn small() -> Vec<(&'static str, Spec)> {
     let tall = [("heads", 2, None), ("qk", 6, Some("heads")), ("v", 4, Some("heads")), ("stream", 3, None)];
     let three: [(&str, usize, Option<&str>); 3] = [("heads", 3, None), ("state", 6, Some("heads")), ("stream", 3, None)];
     vec![
+        (
+            "lstm",
+            spec(
+                &[("h", 5, None)],
+                &[("w", &["h:4", "2"]), ("r", &["h:4", "h"]), ("b", &["h:4"]), ("out", &["2", "h"])],
+            ),
+        ),
         ("recurrent", spec(&[("h", 5, None)], &[("w", &["h:2", "2"]), ("r", &["h:2", "h"]), ("out", &["2", "h"])])),
         ("only recurrent", spec(&[("h", 5, None)], &[("r", &["h", "h"])])),
         (

@@ -88,14 +88,7 @@ impl Objective<'_> {
     }
 
     /// The rows of a view's units that change; `partner` are the indices of the other axis, new and old.
-    fn add_rows(
-        &self,
-        view: &View,
-        change: &Change,
-        old: &[u32],
-        partner: Option<[Indices<'_>; 2]>,
-        gain: &mut Gain,
-    ) {
+    fn add_rows(&self, view: &View, change: &Change, old: &[u32], partner: Option<[Indices<'_>; 2]>, gain: &mut Gain) {
         let Patch { base, rest, .. } = &self.spec().patches()[view.patch];
         for &(unit, new) in &change.units {
             for Feature { fixed, moved } in &self.features {
@@ -180,8 +173,7 @@ mod tests {
                 swapped.swap(0, 2);
                 new[1] = Permutation::new(swapped).unwrap();
             }
-            let changes: Vec<Change> =
-                (0..3).map(|group| Change::between(group, &old[group], &new[group])).collect();
+            let changes: Vec<Change> = (0..3).map(|group| Change::between(group, &old[group], &new[group])).collect();
             let found = objective.gain_of(&changes, &old).total;
             let expected = objective.value(&pool, &new).total - objective.value(&pool, &old).total;
             assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");

@@ -25,15 +25,14 @@ pub(super) fn take(
     let Coordinate { outer, children, coupled, .. } = coordinate;
     let groups: Vec<usize> = coordinate.groups().collect();
     if trusted && !coupled && is_clear(costs, &groups, &step, permutations) {
-        let new = groups.iter().zip(step.permutations).filter(|(group, new)| permutations[**group] != *new);
-        let new: Vec<(usize, Permutation)> = new.map(|(group, new)| (*group, new)).collect();
-        return new
-            .into_iter()
-            .map(|(group, new)| {
+        let mut changed = Vec::new();
+        for (group, new) in groups.into_iter().zip(step.permutations) {
+            if permutations[group] != new {
                 permutations[group] = new;
-                group
-            })
-            .collect();
+                changed.push(group);
+            }
+        }
+        return changed;
     }
     if children.is_empty() && !coupled {
         let own = step.permutations.into_iter().next().expect("a step has a permutation of each group");
@@ -90,7 +89,9 @@ fn gaining_cycles(
     for cycle in cycles(old, own) {
         let changes: Vec<_> = cycle.iter().map(|&unit| (unit, own[unit], old[unit])).collect();
         if costs.objective.gain(group, &changes, permutations) > 0.0 {
-            cycle.iter().for_each(|&unit| kept[unit] = own[unit]);
+            for unit in cycle {
+                kept[unit] = own[unit];
+            }
         }
     }
     (kept != old).then(|| Permutation::new(kept).expect("whole cycles of a permutation"))
@@ -165,7 +166,8 @@ impl Taken<'_, '_> {
         let Coordinate { outer, children, .. } = coordinate;
         let new = step.permutations[0].as_slice();
         for cycle in cycles(self.permutations[*outer].as_slice(), new) {
-            let mut changes = vec![Change { group: *outer, units: cycle.iter().map(|&unit| (unit, new[unit])).collect() }];
+            let mut changes =
+                vec![Change { group: *outer, units: cycle.iter().map(|&unit| (unit, new[unit])).collect() }];
             for (&child, new) in children.iter().zip(&step.permutations[1..]) {
                 let len = new.len() / step.permutations[0].len();
                 let units = cycle.iter().flat_map(|block| block * len..(block + 1) * len);
@@ -219,7 +221,9 @@ mod tests {
                 Stream::new(seed, label, 0).fill_normal(&mut values);
                 // Equal values, so that many steps gain nothing at all.
                 if seed % 2 == 1 {
-                    values.iter_mut().for_each(|value| *value = value.round());
+                    for value in &mut values {
+                        *value = value.round();
+                    }
                 }
                 Cow::from(values)
             };

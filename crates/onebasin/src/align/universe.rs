@@ -81,9 +81,8 @@ fn frank_wolfe(
     let coordinates = &views.coordinates[..];
     let matrices = relaxed.len() * sizes.len();
     let members = (0..matrices).step_by(sizes.len().max(1));
-    let problems: Vec<Problem<'_>> = members
-        .flat_map(|first| coordinates.iter().map(move |coordinate| Problem { coordinate, first }))
-        .collect();
+    let problems: Vec<Problem<'_>> =
+        members.flat_map(|first| coordinates.iter().map(move |coordinate| Problem { coordinate, first })).collect();
     let mut assigners = Assigners::new(matrices);
     let mut duals = vec![None; matrices];
     let mut steps = 0;

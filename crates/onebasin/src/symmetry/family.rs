@@ -48,7 +48,8 @@ pub(super) fn check_parents(groups: &[Group]) -> Result<Vec<bool>, String> {
             return Err(format!("group `{name}` is within `{parent}`, which is within a group itself"));
         }
         if *size == 0 || !size.is_multiple_of(*blocks) {
-            let fault = format!("`{name}` has {size} units, not the same number for each of the {blocks} of `{parent}`");
+            let fault =
+                format!("`{name}` has {size} units, not the same number for each of the {blocks} of `{parent}`");
             return Err(fault);
         }
         parents[index] = true;

@@ -77,8 +77,7 @@ fn the_bound_holds_and_the_best_of_all_solvers_is_near_the_optimum() {
         let (mut optimal, seeds) = (0, 20);
         for seed in 0..seeds {
             let sides = [2 * seed, 2 * seed + 1].map(|seed| normals(&spec, seed, "values"));
-            let feature =
-                Feature { fixed: Cow::Borrowed(sides[0].values()), moved: Cow::Borrowed(sides[1].values()) };
+            let feature = Feature { fixed: Cow::Borrowed(sides[0].values()), moved: Cow::Borrowed(sides[1].values()) };
             let objective = Objective::new(&spec, vec![feature], None).unwrap();
             let values = all.iter().map(|own| objective.value(&pool, own.as_slice()).total);
             let best = values.fold(f64::NEG_INFINITY, f64::max);
@@ -86,7 +85,6 @@ fn the_bound_holds_and_the_best_of_all_solvers_is_near_the_optimum() {
             assert!(found.bound >= best - 1e-4 && found.after.total <= best + 1e-9, "{name}: {} {best}", found.bound);
             optimal += u64::from(found.after.total >= best - 1e-9);
         }
-        println!("{name}: optimal in {optimal} of {seeds}, of {} permutations", all.len());
         assert!(optimal * 10 >= seeds * 9, "{name}: optimal in {optimal} of {seeds}");
     }
 }
@@ -199,12 +197,7 @@ fn a_noisy_copy_is_brought_back() {
             let settings = Settings { criterion: Criterion::Mean, seed, ..Settings::default() };
             let found = run(&spec, &original, &copy, settings, 2);
             let agreement = found.permutations.agreement(&hidden.inverse());
-            let rates = found.attempts.iter().map(|attempt| {
-                let own = Permutations::new(&spec, attempt.permutations.clone()).unwrap();
-                format!("{} {:.3}", attempt.solver, own.agreement(&hidden.inverse()))
-            });
-            println!("{name} {seed}: {agreement} ({})", rates.collect::<Vec<_>>().join(", "));
-            assert!(agreement > 0.99, "{name}: {agreement}");
+            assert!(agreement == 1.0, "{name}: {agreement}");
         }
     }
 }

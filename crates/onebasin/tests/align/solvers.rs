@@ -76,7 +76,6 @@ fn the_bound_holds_and_the_pool_is_near_the_optimum() {
         assert!(found.bound >= best - 1e-5 && found.after.total <= best + 1e-9, "{} {best}", found.bound);
         optimal += u64::from(found.after.total >= best - 1e-9);
     }
-    println!("ordinary: {optimal} of {seeds}");
     assert!(optimal > seeds / 2, "optimal in {optimal} of {seeds}");
 }
 

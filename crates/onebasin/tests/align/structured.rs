@@ -70,7 +70,8 @@ pub(crate) fn transformer(heads: usize, head: usize, stream: usize, hidden: usiz
 pub(crate) fn small() -> Vec<(&'static str, Spec)> {
     let family = [("heads", 3, None), ("qk", 6, Some("heads")), ("v", 3, Some("heads")), ("stream", 3, None)];
     let tall = [("heads", 2, None), ("qk", 6, Some("heads")), ("v", 4, Some("heads")), ("stream", 3, None)];
-    let three: [(&str, usize, Option<&str>); 3] = [("heads", 3, None), ("state", 6, Some("heads")), ("stream", 3, None)];
+    let three: [(&str, usize, Option<&str>); 3] =
+        [("heads", 3, None), ("state", 6, Some("heads")), ("stream", 3, None)];
     vec![
         (
             "lstm",

@@ -2,7 +2,10 @@
 
 use onebasin::params::{Layout, Params};
 use onebasin::rng::Stream;
-use onebasin::symmetry::{Action, Family, Group, Permutation, Permutations, Segment, Spec, change_of_logits};
+use onebasin::symmetry::{
+    Action, Family, Group, Permutation, Permutations, Segment, Spec, change_of_logits, distance_from_prior,
+    prior_like_units,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -30,7 +33,11 @@ fn parents_that_do_not_fit_are_refused() {
         (r#""qk","units":6,"within":"heads""#, r#""qk","units":6,"within":"head""#, "there is no such group"),
         (r#""qk","units":6,"within":"heads""#, r#""qk","units":6,"within":"v""#, "`v`, which is within a group itself"),
         (r#""qk","units":6,"within":"heads""#, r#""qk","units":6,"within":"qk""#, "which is within a group itself"),
-        (r#""heads","units":2"#, r#""heads","units":4"#, "`qk` has 6 units, not the same number for each of the 4 of `heads`"),
+        (
+            r#""heads","units":2"#,
+            r#""heads","units":4"#,
+            "`qk` has 6 units, not the same number for each of the 4 of `heads`",
+        ),
         (r#""heads","units":2"#, r#""heads","units":0"#, "not the same number for each of the 0 of `heads`"),
         (r#"{"name":"heads","units":2},"#, r#"{"name":"heads","units":2},{"name":"idle","units":2},"#, "group `idle`"),
     ] {
@@ -47,8 +54,14 @@ fn permutations_that_break_blocks_are_refused() {
     assert_eq!(Permutations::from_json(&spec, good).unwrap().to_json(), good);
     for (bad, said) in [
         // Its units are in whole blocks, but not in the order of the heads.
-        (r#"{"heads":[0,1],"qk":[5,3,4,0,1,2],"v":[0,1,2,3]}"#, "unit 0 of `qk` comes from block 1, but block 0 from unit 0 of `heads`"),
-        (r#"{"heads":[1,0],"qk":[5,3,4,0,1,2],"v":[2,0,1,3]}"#, "unit 1 of `v` comes from block 0, but block 0 from unit 1 of `heads`"),
+        (
+            r#"{"heads":[0,1],"qk":[5,3,4,0,1,2],"v":[0,1,2,3]}"#,
+            "unit 0 of `qk` comes from block 1, but block 0 from unit 0 of `heads`",
+        ),
+        (
+            r#"{"heads":[1,0],"qk":[5,3,4,0,1,2],"v":[2,0,1,3]}"#,
+            "unit 1 of `v` comes from block 0, but block 0 from unit 1 of `heads`",
+        ),
     ] {
         let message = Permutations::from_json(&spec, bad).unwrap_err().to_string();
         assert_eq!(message, format!("the permutations do not fit the network: {said}"));
@@ -59,7 +72,9 @@ fn permutations_that_break_blocks_are_refused() {
 
 #[test]
 fn permutations_of_the_same_groups_without_blocks_are_refused() {
-    let alone = serde_json::from_str::<Spec>(&TEXT.replace(r#","within":"heads""#, "").replace(r#"{"name":"heads","units":2},"#, ""));
+    let alone = serde_json::from_str::<Spec>(
+        &TEXT.replace(r#","within":"heads""#, "").replace(r#"{"name":"heads","units":2},"#, ""),
+    );
     let params = Params::zeros(spec().layout());
     assert!(spec().apply(&Permutations::identity(&alone.unwrap()), &params).is_err());
 }
@@ -164,4 +179,14 @@ fn attention_does_not_notice() {
     // A unit of another head is no symmetry.
     let moved = spec.apply(&Permutations::random(&spec, 1), &params).unwrap();
     assert_ne!(moved, params);
+}
+
+#[test]
+fn a_parent_without_parameters_is_never_like_the_prior() {
+    let spec = spec();
+    let [mean, mut std] = [0, 1].map(|_| Params::zeros(spec.layout()));
+    std.values_mut().fill(1.0);
+    let distances = distance_from_prior(&spec, &mean, &std, &[1.0, 1.0]).unwrap();
+    assert_eq!(distances[0], [f64::INFINITY; 2]);
+    assert_eq!(prior_like_units(&distances, 0.02), [vec![false; 2], vec![true; 6], vec![true; 4]]);
 }

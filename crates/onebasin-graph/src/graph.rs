@@ -86,6 +86,8 @@ pub struct Node {
     pub inputs: Vec<ValueId>,
     /// What it computes.
     pub outputs: Vec<ValueId>,
+    /// The indices of an [`Op::Indexed`] at each entry of which it works alone: one entry says nothing of the others.
+    pub separate: Vec<usize>,
 }
 
 /// A network: nodes in an order in which each comes after those it reads from.

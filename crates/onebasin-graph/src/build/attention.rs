@@ -41,7 +41,9 @@ impl Builder {
             operands.push((mask, own.iter().enumerate().map(index).collect()));
         }
         let shape = [&q[..axes - 1], &v[axes - 1..]].concat();
-        self.indexed_one(&operands, &shape, with([from, outer]))
+        let result = self.indexed_one(&operands, &shape, with([from, outer]))?;
+        self.works_alone_at(0..axes - 2);
+        Ok(result)
     }
 
     fn grouped_attention(

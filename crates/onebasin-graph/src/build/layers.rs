@@ -54,7 +54,9 @@ impl Builder {
             indices.push(column);
             shape.push(b[b.len() - 1]);
         }
-        self.indexed_one(&[(left, first), (right, second)], &shape, indices)
+        let result = self.indexed_one(&[(left, first), (right, second)], &shape, indices)?;
+        self.works_alone_at((0..=axes).chain([axes + 2]));
+        Ok(result)
     }
 
     /// A dense layer: weight (out, in), bias (out) if there is one.
@@ -106,6 +108,7 @@ impl Builder {
         }
         let shape = behind(&[x[0], groups, each_out], spatial);
         let result = self.indexed_one(&operands, &shape, indices(&[example, group, other]))?;
+        self.works_alone_at([0, 1]);
         self.reshape(result, &behind(&[x[0], outputs], spatial))
     }
 
@@ -122,7 +125,10 @@ impl Builder {
     /// A normalisation over the last axes, with any number of tensors of their shape: layer and root-mean-square normalisation.
     pub fn normalise_last(&mut self, value: ValueId, tensors: &[ValueId]) -> Result<ValueId> {
         let shape = self.shape(value).to_vec();
-        self.broadcast(&[&[value], tensors].concat(), &shape)
+        let last = tensors.iter().map(|tensor| self.shape(*tensor).len()).max().unwrap_or(shape.len());
+        let result = self.broadcast(&[&[value], tensors].concat(), &shape)?;
+        self.works_alone_at(0..shape.len() - last);
+        Ok(result)
     }
 
     /// A normalisation over groups of channels, with any number of tensors (channel).
@@ -139,6 +145,7 @@ impl Builder {
             operands.push((self.reshape(*tensor, &[groups, each])?, vec![Any(1), Any(2)]));
         }
         let result = self.indexed_one(&operands, &split, own)?;
+        self.works_alone_at([0, 1]);
         self.reshape(result, &shape)
     }
 

@@ -108,6 +108,12 @@ impl Builder {
         Ok(self.indexed(operands, &[(shape.to_vec(), indices)])?[0])
     }
 
+    /// Says of the newest node at the entries of which indices it works alone.
+    fn works_alone_at(&mut self, separate: impl IntoIterator<Item = usize>) {
+        let node = self.graph.nodes.last_mut().expect("a node was just added");
+        node.separate = separate.into_iter().collect();
+    }
+
     /// An operation that nothing is known of: all units that it reads stay fixed.
     pub fn opaque(&mut self, inputs: &[ValueId], outputs: &[Vec<usize>]) -> Result<Vec<ValueId>> {
         self.node(Op::Opaque, inputs.to_vec(), outputs.to_vec())
@@ -117,7 +123,7 @@ impl Builder {
         let place = self.place.clone();
         let output = |shape: Vec<usize>| self.value(&place, &shape, Kind::Computed);
         let outputs: Vec<ValueId> = shapes.into_iter().map(output).collect::<Result<_>>()?;
-        self.graph.nodes.push(Node { name: place, op, inputs, outputs: outputs.clone() });
+        self.graph.nodes.push(Node { name: place, op, inputs, outputs: outputs.clone(), separate: Vec::new() });
         Ok(outputs)
     }
 

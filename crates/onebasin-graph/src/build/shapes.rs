@@ -28,7 +28,9 @@ impl Builder {
         let shape: Vec<usize> = order.iter().map(|axis| from[*axis]).collect();
         let axes = |axes: &mut dyn Iterator<Item = usize>| axes.map(Index::Any).collect();
         let own = axes(&mut (0..from.len()));
-        self.indexed_one(&[(value, own)], &shape, axes(&mut order.iter().copied()))
+        let result = self.indexed_one(&[(value, own)], &shape, axes(&mut order.iter().copied()))?;
+        self.works_alone_at(0..from.len());
+        Ok(result)
     }
 
     /// Exchanges two axes.
@@ -101,7 +103,7 @@ impl Builder {
         Ok(self.node(Op::Pad { axis, before }, vec![value], vec![shape])?[0])
     }
 
-    /// An operation on corresponding entries, broadcast to a common shape as in `NumPy`.
+    /// An operation on corresponding entries alone, broadcast to a common shape as in `NumPy`; for a softmax see [`Self::mix`].
     pub fn elementwise(&mut self, values: &[ValueId]) -> Result<ValueId> {
         let shapes: Vec<Vec<usize>> = values.iter().map(|value| self.shape(*value).to_vec()).collect();
         let axes = shapes.iter().map(Vec::len).max().unwrap_or(0);
@@ -132,7 +134,21 @@ impl Builder {
             let indices = own.iter().enumerate().map(index).collect();
             operands.push((*value, indices));
         }
-        self.indexed_one(&operands, shape, (0..shape.len()).map(Index::Any).collect())
+        let result = self.indexed_one(&operands, shape, (0..shape.len()).map(Index::Any).collect())?;
+        self.works_alone_at(0..shape.len());
+        Ok(result)
+    }
+
+    /// A softmax or normalisation over some axes: it treats all entries of each axis alike, and mixes those of these axes.
+    pub fn mix(&mut self, value: ValueId, axes: &[usize]) -> Result<ValueId> {
+        let shape = self.shape(value).to_vec();
+        for axis in axes {
+            self.axis(&shape, *axis)?;
+        }
+        let own: Vec<Index> = (0..shape.len()).map(Index::Any).collect();
+        let result = self.indexed_one(&[(value, own.clone())], &shape, own)?;
+        self.works_alone_at((0..shape.len()).filter(|axis| !axes.contains(axis)));
+        Ok(result)
     }
 
     /// An operation that needs the order of some axes, and none of the others, each of which it treats alike. These axes may have
@@ -141,7 +157,9 @@ impl Builder {
         let index = |axis: usize| if ordered.contains(&axis) { Index::Fixed } else { Index::Any(axis) };
         let indices = |axes: usize| (0..axes).map(index).collect();
         let own = self.shape(value).len();
-        self.indexed_one(&[(value, indices(own))], shape, indices(shape.len()))
+        let result = self.indexed_one(&[(value, indices(own))], shape, indices(shape.len()))?;
+        self.works_alone_at((0..own).filter(|axis| !ordered.contains(axis)));
+        Ok(result)
     }
 
     /// A sum, mean, maximum or the like over some axes.
@@ -165,7 +183,9 @@ impl Builder {
                 (true, false) => {}
             }
         }
-        self.indexed_one(&[(value, own)], &shape, indices)
+        let result = self.indexed_one(&[(value, own)], &shape, indices)?;
+        self.works_alone_at((0..from.len()).filter(|axis| !axes.contains(axis)));
+        Ok(result)
     }
 
     fn axis(&self, shape: &[usize], axis: usize) -> Result<()> {

@@ -135,6 +135,12 @@ pub enum Error {
         /// Names of the methods that can.
         able: List,
     },
+    /// A checkpoint of another library that does not hold the network.
+    #[error("{fault}")]
+    Checkpoint {
+        /// What is wrong with it, and what to do.
+        fault: String,
+    },
     /// A posterior that does not say of which network it is.
     #[error("the posterior does not say of which architecture it is, which is needed here")]
     NoArch,

@@ -5,6 +5,7 @@
 mod error;
 mod graph;
 mod build;
+pub mod onnx;
 pub mod symmetry;
 
 pub use build::{Builder, Convolution};

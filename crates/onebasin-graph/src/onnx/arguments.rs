@@ -66,7 +66,8 @@ impl Call<'_> {
         }
         let axes = self.places(&axes, all)?;
         let mut own = shape.into_iter();
-        let size = |axis: usize| if axes.contains(&axis) { 1 } else { own.next().expect("the others are the own axes") };
+        let size =
+            |axis: usize| if axes.contains(&axis) { 1 } else { own.next().expect("the others are the own axes") };
         Ok((0..all).map(size).collect())
     }
 
@@ -83,7 +84,11 @@ impl Call<'_> {
         match self.attribute("perm") {
             Some(order) => {
                 let order = self.places(&order.integers, axes)?;
-                if order.len() == axes { Ok(order) } else { Err(self.error(format!("{order:?} is no order of {axes} axes"))) }
+                if order.len() == axes {
+                    Ok(order)
+                } else {
+                    Err(self.error(format!("{order:?} is no order of {axes} axes")))
+                }
             }
             None => Ok((0..axes).rev().collect()),
         }
@@ -102,7 +107,9 @@ impl Call<'_> {
         };
         let steps = self.integers("steps", 4)?.unwrap_or_else(|| vec![1; axes.len()]);
         if [starts.len(), ends.len(), steps.len()] != [axes.len(); 3] || steps.contains(&0) {
-            return Err(self.error(format!("starts {starts:?}, ends {ends:?} and steps {steps:?} do not fit {shape:?}")));
+            return Err(
+                self.error(format!("starts {starts:?}, ends {ends:?} and steps {steps:?} do not fit {shape:?}"))
+            );
         }
         let part = |at: usize| {
             let (axis, step) = (axes[at], steps[at]);
@@ -123,7 +130,8 @@ impl Call<'_> {
     pub(super) fn split(&mut self, all: usize) -> Result<Vec<usize>> {
         if let Some(sizes) = self.integers("split", 1)? {
             let sizes: Option<Vec<usize>> = sizes.iter().map(|size| usize::try_from(*size).ok()).collect();
-            let sizes = sizes.filter(|sizes| sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size)) == Some(all));
+            let sizes =
+                sizes.filter(|sizes| sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size)) == Some(all));
             return sizes.ok_or_else(|| self.error(format!("its parts are not the {all} entries of the axis")));
         }
         let parts = self.node.outputs.len();

@@ -25,6 +25,7 @@ pub(super) struct Call<'a> {
 pub(super) type Outputs = Result<Option<Vec<ValueId>>>;
 
 /// A single output.
+#[expect(clippy::unnecessary_wraps, reason = "it is what all operators return")]
 pub(super) fn one(value: ValueId) -> Outputs {
     Ok(Some(vec![value]))
 }

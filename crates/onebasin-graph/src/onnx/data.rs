@@ -73,6 +73,11 @@ impl Initializer {
         Ok(Self { name, shape, data_type, storage, source: source.clone() })
     }
 
+    /// The same tensor under another name.
+    pub(super) fn named(&self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self.clone() }
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
@@ -132,7 +137,9 @@ impl Initializer {
         let mut rest = &bytes[..];
         while !rest.is_empty() && all.len() < len {
             let bits = match self.data_type {
-                DataType::F32 => rest.split_first_chunk().map(|(bytes, rest)| (u64::from(u32::from_le_bytes(*bytes)), rest)),
+                DataType::F32 => {
+                    rest.split_first_chunk().map(|(bytes, rest)| (u64::from(u32::from_le_bytes(*bytes)), rest))
+                }
                 DataType::F64 => rest.split_first_chunk().map(|(bytes, rest)| (u64::from_le_bytes(*bytes), rest)),
                 _ => varint(rest),
             };
@@ -171,7 +178,7 @@ impl Initializer {
                     self.error(format!("its file `{location}` is not in the folder of the model, so it is not read"))
                 })?;
                 let end = offset.checked_add(needed).ok_or_else(|| self.error("its place is beyond all files"))?;
-                self.read(&path, &[*offset..end])
+                self.read(&path, Pieces::from(*offset..end).ranges())
             }
         }
     }
@@ -182,7 +189,9 @@ impl Initializer {
             Source::Bytes(bytes) => {
                 let part = |range: &std::ops::Range<u64>| bytes.get(range.start as usize..range.end as usize);
                 let parts: Option<Vec<&[u8]>> = pieces.ranges().iter().map(part).collect();
-                parts.map(|parts| parts.concat()).ok_or_else(|| self.error("its entries are behind the end of the file"))
+                parts
+                    .map(|parts| parts.concat())
+                    .ok_or_else(|| self.error("its entries are behind the end of the file"))
             }
         }
     }

@@ -31,6 +31,11 @@ impl Entries {
         if let [entry] = self.data[..] { Some(entry) } else { None }
     }
 
+    /// Whether all entries are equal.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.data.iter().all(|entry| entry.to_bits() == self.data[0].to_bits())
+    }
+
     /// Whether all entries are exactly what the network has: integers that a number of 8 bytes holds, or the largest of all, which
     /// stand for "to the end".
     pub(super) fn is_exact(&self) -> bool {

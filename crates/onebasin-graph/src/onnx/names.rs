@@ -4,12 +4,24 @@
 ///
 /// Exporters name what they folded or copied themselves: `onnx::MatMul_45`, `val_12`, `/layer1/Constant_output_0`.
 pub fn looks_like_parameter(name: &str) -> bool {
-    let part = |part: &str| !part.is_empty() && part.chars().all(|char| char.is_alphanumeric() || char == '_' || char == '-');
+    let part =
+        |part: &str| !part.is_empty() && part.chars().all(|char| char.is_alphanumeric() || char == '_' || char == '-');
     let made_up = |name: &str| {
         let numbered = |stem: &str| {
             name.strip_prefix(stem).is_some_and(|rest| rest.chars().all(|char| char.is_ascii_digit() || char == '_'))
         };
-        let stems = ["val", "_val", "const", "_const", "Constant", "constant", "lifted_tensor", "tensor", "_tensor_constant", "arg"];
+        let stems = [
+            "val",
+            "_val",
+            "const",
+            "_const",
+            "Constant",
+            "constant",
+            "lifted_tensor",
+            "tensor",
+            "_tensor_constant",
+            "arg",
+        ];
         stems.into_iter().any(numbered)
             || ["c_lifted_tensor", "scalar_tensor_default", "_to_copy", "ortshared_", "anonymous"]
                 .into_iter()

@@ -30,7 +30,8 @@ mod tests {
 
     #[test]
     fn halves_have_their_values() {
-        let values = [(0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (0x0001, 2f64.powi(-24)), (0x7c00, f64::INFINITY)];
+        let values =
+            [(0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (0x0001, 2f64.powi(-24)), (0x7c00, f64::INFINITY)];
         for (bits, value) in values {
             assert_eq!(f16_to_f64(bits), value);
         }

@@ -246,13 +246,17 @@ impl<R: BufRead + Seek> Wire<R> {
         // The type, within it that of a tensor, within it the shape.
         self.message(self.range(field)?, |wire, field| match field.number {
             1 => wire.message(wire.range(&field)?, |wire, field| match field.number {
-                2 => wire.message(wire.range(&field)?, |wire, field| {
-                    let dims = shape.get_or_insert_with(Vec::new);
-                    if field.number == 1 {
-                        dims.push(wire.dim(&field)?);
-                    }
-                    Ok(())
-                }).map(|()| { shape.get_or_insert_with(Vec::new); }),
+                2 => wire
+                    .message(wire.range(&field)?, |wire, field| {
+                        let dims = shape.get_or_insert_with(Vec::new);
+                        if field.number == 1 {
+                            dims.push(wire.dim(&field)?);
+                        }
+                        Ok(())
+                    })
+                    .map(|()| {
+                        shape.get_or_insert_with(Vec::new);
+                    }),
                 _ => Ok(()),
             }),
             _ => Ok(()),

@@ -1,6 +1,6 @@
 //! What is known of the values of an ONNX graph by their names, while it is translated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::data::{Initializer, Source};
@@ -26,6 +26,8 @@ pub(super) enum Known {
     Constant(usize),
     /// A value of the graph, and the tensor that it is a view of, if it is.
     Computed(ValueId, Option<String>),
+    /// A list of values, by their names.
+    List(Vec<String>),
 }
 
 /// A constant that was computed here.
@@ -45,6 +47,8 @@ pub(super) struct Scope {
     pub builder: Builder,
     /// Initializers of the file, in its order, then those of branches.
     pub initializers: Vec<Initializer>,
+    /// Names of floating-point initializers that are constants.
+    unlearned: BTreeSet<String>,
     ids: Vec<Option<ValueId>>,
     read: BTreeMap<usize, Option<Rc<Entries>>>,
     values: BTreeMap<String, Known>,
@@ -54,9 +58,10 @@ pub(super) struct Scope {
 
 impl Scope {
     /// No values, of a file.
-    pub(super) fn new(source: Source) -> Self {
+    pub(super) fn new(source: Source, unlearned: BTreeSet<String>) -> Self {
         Self {
             source,
+            unlearned,
             builder: Builder::default(),
             initializers: Vec::new(),
             ids: Vec::new(),
@@ -77,9 +82,19 @@ impl Scope {
 
     /// Adds a tensor of the file.
     pub(super) fn add_initializer(&mut self, initializer: Initializer) -> Result<()> {
-        self.define(&initializer.name, Known::Initializer(self.initializers.len()))?;
+        let index = self.initializers.len();
+        self.define(&initializer.name, Known::Initializer(index))?;
         self.initializers.push(initializer);
         self.ids.push(None);
+        // Equal numbers under a made-up name are what an exporter computed, such as the zeros that a recurrent layer starts with.
+        let name = &self.initializers[index].name;
+        if !looks_like_parameter(name) && self.is_tensor(index) {
+            let name = name.clone();
+            let read = self.read_initializer(index, MOST_KEPT);
+            if read.is_some_and(|entries| entries.is_uniform()) {
+                self.unlearned.insert(name);
+            }
+        }
         Ok(())
     }
 
@@ -110,6 +125,7 @@ impl Scope {
             Known::Initializer(index) => self.initializers[*index].shape.clone(),
             Known::Constant(index) => self.constants[*index].entries.shape.clone(),
             Known::Computed(id, _) => self.builder.shape(*id).to_vec(),
+            Known::List(_) => return Err(self.builder.error(format!("it reads `{name}`, which is a list"))),
         })
     }
 
@@ -126,6 +142,7 @@ impl Scope {
     pub(super) fn id(&mut self, name: &str) -> Result<ValueId> {
         match self.known(name)?.clone() {
             Known::Computed(id, _) => Ok(id),
+            Known::List(_) => Err(self.builder.error(format!("it reads `{name}`, which is a list"))),
             Known::Constant(index) => {
                 let Constant { name, entries, id } = &mut self.constants[index];
                 let add = || {
@@ -141,9 +158,10 @@ impl Scope {
                 let is_tensor = self.is_tensor(index);
                 let entries = if is_tensor { None } else { self.read_initializer(index, MOST_KEPT) };
                 let Initializer { name, shape, .. } = &self.initializers[index];
-                let id = match is_tensor {
-                    true => self.builder.tensor(name, shape)?,
-                    false => self.builder.constant(name, shape, entries.map(|entries| entries.data.clone()))?,
+                let id = if is_tensor {
+                    self.builder.tensor(name, shape)?
+                } else {
+                    self.builder.constant(name, shape, entries.map(|entries| entries.data.clone()))?
                 };
                 self.ids[index] = Some(id);
                 Ok(id)
@@ -171,7 +189,8 @@ impl Scope {
     /// Whether an initializer is a tensor of the checkpoint: floating-point numbers, more than one or with the name of a parameter.
     fn is_tensor(&self, index: usize) -> bool {
         let initializer = &self.initializers[index];
-        initializer.data_type.is_float() && (initializer.len() > 1 || looks_like_parameter(&initializer.name))
+        let learned = initializer.len() > 1 || looks_like_parameter(&initializer.name);
+        initializer.data_type.is_float() && learned && !self.unlearned.contains(&initializer.name)
     }
 
     fn read_initializer(&mut self, index: usize, most: usize) -> Option<Rc<Entries>> {

@@ -1,8 +1,10 @@
 """Exports the networks of the tests with both exporters of PyTorch, and strips their weights.
 
-Needs torch, torchvision, onnx and onnxscript. Writes NAME-dynamo.onnx and NAME-script.onnx next to this file (or into the folder
-that is given), and expected.json with the shapes of the outputs and the parameters of each network as PyTorch has them.
-Float initializers of more than 16 entries keep their name, type and shape, and lose their entries.
+Needs torch, torchvision, onnx and onnxscript. Writes NAME-dynamo.onnx, NAME-plain.onnx (the same exporter with optimize=False, which
+leaves parameters as they are) and NAME-script.onnx next to this file (or into the folder that is given), and expected.json with the
+shapes of the outputs and the parameters of each network as PyTorch has them.
+Float initializers of more than 16 entries keep their name, type and shape, and lose their entries. In large files, values between nodes
+get short names and no shapes.
 """
 
 import json
@@ -115,6 +117,8 @@ def networks():
         nn.Conv2d(3, 8, 3, padding=1), Block(8), Block(8), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10)
     )
     yield "blocks", blocks, image
+    fresh = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU())
+    yield "fresh", fresh, image
     yield "resnet18", models.resnet18(), torch.randn(1, 3, 64, 64)
     yield "mobilenet_v3_small", models.mobilenet_v3_small(), torch.randn(1, 3, 64, 64)
     yield "densenet121", models.densenet121(), torch.randn(1, 3, 64, 64)
@@ -140,6 +144,16 @@ def networks():
     yield "transposed", transposed, torch.randn(1, 6)
 
 
+def scatter(network):
+    """Gives all parameters and statistics values of their own, since exporters merge equal tensors."""
+    torch.manual_seed(0)
+    for parameter in network.parameters():
+        nn.init.normal_(parameter, 0.5, 0.1)
+    for name, buffer in network.named_buffers():
+        if name.endswith(("running_mean", "running_var")):
+            nn.init.uniform_(buffer, 0.5, 1.5)
+
+
 def strip(graph):
     """Removes the entries of large float tensors, and what only people read."""
     for tensor in graph.initializer:
@@ -160,6 +174,19 @@ def strip(graph):
     del graph.metadata_props[:]
 
 
+def shorten(graph):
+    """Gives nodes and the values between them short names, and forgets their shapes."""
+    kept = {value.name for value in [*graph.input, *graph.output, *graph.initializer]}
+    short = {}
+    for at, node in enumerate(graph.node):
+        node.name = f"n{at}"
+        for names in (node.input, node.output):
+            for place, name in enumerate(names):
+                if name and name not in kept:
+                    names[place] = short.setdefault(name, f"v{len(short)}")
+    del graph.value_info[:]
+
+
 def main():
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
     only = sys.argv[2:]
@@ -168,13 +195,17 @@ def main():
     for name, network, example in networks():
         if only and name not in only:
             continue
-        torch.manual_seed(0)
         network.eval()
         output = network(example)
-        for kind, dynamo in [("dynamo", True), ("script", False)]:
+        kinds = [("script", False)] if name == "fresh" else [("dynamo", True), ("plain", True), ("script", False)]
+        if name != "fresh":
+            scatter(network)
+        for kind, dynamo in kinds:
             with tempfile.TemporaryDirectory() as temporary:
                 path = Path(temporary) / "network.onnx"
-                options = {} if dynamo else {"do_constant_folding": False, "training": torch.onnx.TrainingMode.PRESERVE}
+                options = {"optimize": kind == "dynamo"}
+                if not dynamo:
+                    options = {"do_constant_folding": False, "training": torch.onnx.TrainingMode.PRESERVE}
                 torch.onnx.export(
                     network, (example,), str(path), dynamo=dynamo, verbose=False, opset_version=18 if dynamo else 17,
                     external_data=False, **options,
@@ -182,6 +213,12 @@ def main():
                 model = onnx.load(path)
             strip(model.graph)
             del model.metadata_props[:]
+            for function in model.functions:
+                del function.metadata_props[:]
+                for node in function.node:
+                    del node.metadata_props[:]
+            if model.ByteSize() > 60_000:
+                shorten(model.graph)
             onnx.save(model, folder / f"{name}-{kind}.onnx")
             expected[f"{name}-{kind}"] = {
                 "output": list(output.shape),

@@ -8,12 +8,15 @@ use crate::onnx::call::Call;
 use crate::onnx::entries::{Entries, broadcast_strides, common_shape, positions};
 use crate::onnx::tensor::DataType;
 
+/// Computes an entry from the corresponding entries of all operands.
+type Function<'a> = &'a dyn Fn(&[f64]) -> f64;
+
 /// The result of an elementwise operator; none if it is not computed here.
 pub(super) fn evaluate(call: &Call<'_>, inputs: &[Option<Rc<Entries>>]) -> Result<Option<Entries>> {
     let operands: Vec<&Entries> = inputs.iter().flatten().map(Rc::as_ref).collect();
     let data_type = operands[0].data_type;
     let whole = !data_type.is_float();
-    let (function, result): (&dyn Fn(&[f64]) -> f64, DataType) = match call.node.operator.as_str() {
+    let (function, result): (Function<'_>, DataType) = match call.node.operator.as_str() {
         "Identity" => (&|x| x[0], data_type),
         "Cast" => {
             let to = DataType::from_number(call.integer("to", 0));
@@ -22,6 +25,7 @@ pub(super) fn evaluate(call: &Call<'_>, inputs: &[Option<Rc<Entries>>]) -> Resul
             }
             return Ok(Some(cast(operands[0], to)));
         }
+        "CastLike" => return Ok(operands.get(1).map(|like| cast(operands[0], like.data_type))),
         "Neg" => (&|x| -x[0], data_type),
         "Abs" => (&|x| x[0].abs(), data_type),
         "Floor" => (&|x| x[0].floor(), data_type),
@@ -45,7 +49,7 @@ pub(super) fn evaluate(call: &Call<'_>, inputs: &[Option<Rc<Entries>>]) -> Resul
             if operands.get(1).is_none_or(|divisor| divisor.data.contains(&0.0)) {
                 return Ok(None);
             }
-            let remainder: &dyn Fn(&[f64]) -> f64 =
+            let remainder: Function<'_> =
                 if call.flag("fmod", false) { &|x| x[0] % x[1] } else { &|x| x[0] - (x[0] / x[1]).floor() * x[1] };
             (remainder, data_type)
         }
@@ -60,10 +64,9 @@ pub(super) fn evaluate(call: &Call<'_>, inputs: &[Option<Rc<Entries>>]) -> Resul
         "And" => (&|x| f64::from(x[0] != 0.0 && x[1] != 0.0), DataType::Bool),
         "Or" => (&|x| f64::from(x[0] != 0.0 || x[1] != 0.0), DataType::Bool),
         "Xor" => (&|x| f64::from((x[0] != 0.0) != (x[1] != 0.0)), DataType::Bool),
-        "Where" => (
-            &|x| if x[0] == 0.0 { x[2] } else { x[1] },
-            operands.get(1).map_or(data_type, |chosen| chosen.data_type),
-        ),
+        "Where" => {
+            (&|x| if x[0] == 0.0 { x[2] } else { x[1] }, operands.get(1).map_or(data_type, |chosen| chosen.data_type))
+        }
         _ => return Ok(None),
     };
     let expected = match call.node.operator.as_str() {
@@ -81,7 +84,7 @@ pub(super) fn evaluate(call: &Call<'_>, inputs: &[Option<Rc<Entries>>]) -> Resul
 fn elementwise(
     call: &Call<'_>,
     operands: &[&Entries],
-    function: &dyn Fn(&[f64]) -> f64,
+    function: Function<'_>,
     data_type: DataType,
 ) -> Result<Option<Entries>> {
     let shapes: Vec<&[usize]> = operands.iter().map(|operand| operand.shape.as_slice()).collect();

@@ -14,7 +14,8 @@ pub(super) fn evaluate(call: &mut Call<'_>) -> Folded {
         "Shape" => {
             let shape = call.shape(0)?;
             let axes = shape.len() as i64;
-            let place = |place: i64| (if place < 0 { place.saturating_add(axes) } else { place }).clamp(0, axes) as usize;
+            let place =
+                |place: i64| (if place < 0 { place.saturating_add(axes) } else { place }).clamp(0, axes) as usize;
             let (start, end) = (place(call.integer("start", 0)), place(call.integer("end", axes)));
             Ok(Some(vec![Entries::integers(shape[start..end.max(start)].iter().copied())]))
         }

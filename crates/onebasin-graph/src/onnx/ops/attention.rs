@@ -67,6 +67,7 @@ fn rotary(call: &mut Call<'_>) -> Outputs {
     let builder = &mut call.scope.builder;
     let four = builder.shape(value).to_vec();
     let result = builder.indexed_one(&operands, &four, own)?;
+    builder.works_alone_at([0]);
     if shape.len() == 4 {
         return one(result);
     }

@@ -53,14 +53,15 @@ fn einsum(call: &mut Call<'_>) -> Outputs {
         }
         operands.push(axes);
     }
-    let result = match right {
-        Some(right) => axes(right, longest).ok_or_else(|| fault(call))?,
-        None => {
-            let mut once: Vec<Axis> = sizes.iter().map(|(axis, _)| *axis).filter(|axis| matches!(axis, Axis::Letter(_))).collect();
-            once.retain(|axis| operands.iter().flatten().filter(|own| *own == axis).count() == 1);
-            once.sort_unstable();
-            (0..longest).rev().map(Axis::Ellipsis).chain(once).collect()
-        }
+    let result = if let Some(right) = right {
+        axes(right, longest).ok_or_else(|| fault(call))?
+    } else {
+        // Without a right side: all letters that come once, in alphabetical order.
+        let mut once: Vec<Axis> =
+            sizes.iter().map(|(axis, _)| *axis).filter(|axis| matches!(axis, Axis::Letter(_))).collect();
+        once.retain(|axis| operands.iter().flatten().filter(|own| *own == axis).count() == 1);
+        once.sort_unstable();
+        (0..longest).rev().map(Axis::Ellipsis).chain(once).collect()
     };
     let number = |axis: &Axis| sizes.iter().position(|(own, _)| own == axis);
     let index = |axis: &Axis, size: usize| {
@@ -75,6 +76,9 @@ fn einsum(call: &mut Call<'_>) -> Outputs {
     let numbers: Option<Vec<usize>> = result.iter().map(number).collect();
     let numbers = numbers.ok_or_else(|| fault(call))?;
     let shape: Vec<usize> = numbers.iter().map(|number| sizes[*number].1).collect();
-    let indices = numbers.into_iter().map(Index::Any).collect();
-    one(call.scope.builder.indexed_one(&operands, &shape, indices)?)
+    let indices = numbers.iter().copied().map(Index::Any).collect();
+    let result = call.scope.builder.indexed_one(&operands, &shape, indices)?;
+    // All others are summed over.
+    call.scope.builder.works_alone_at(numbers);
+    one(result)
 }

@@ -10,8 +10,6 @@ pub(super) const TABLE: Table = &[
         "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg",
         "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt",
         "Swish", "Tan", "Tanh", "ThresholdedRelu",
-        // Normalised over one axis, by sums and maxima that no order changes.
-        "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Softmax",
         // The second input is only asked for its type.
         "CastLike",
     ], first),

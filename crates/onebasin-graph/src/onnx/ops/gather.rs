@@ -35,7 +35,9 @@ fn gather(call: &mut Call<'_>) -> Outputs {
     let own: Vec<Index> = (0..table.len()).map(|at| if at == axis { Fixed } else { Any(at) }).collect();
     let positions = vec![Fixed; picks.len()];
     let result = [&own[..axis], &positions, &own[axis + 1..]].concat();
-    one(call.scope.builder.indexed_one(&[(value, own), (indices, positions)], &shape, result)?)
+    let result = call.scope.builder.indexed_one(&[(value, own), (indices, positions)], &shape, result)?;
+    call.scope.builder.works_alone_at((0..table.len()).filter(|at| *at != axis));
+    one(result)
 }
 
 /// The axes of arrays that correspond except along one: in order along it, and where the sizes differ.
@@ -90,8 +92,7 @@ fn scatter_nd(call: &mut Call<'_>) -> Outputs {
     let (value, indices, news) = (call.input(0)?, call.input(1)?, call.input(2)?);
     let free: Vec<Index> = (0..from.len() - picked).map(Any).collect();
     let behind = |fixed: usize| [&vec![Fixed; fixed][..], &free].concat();
-    let operands =
-        [(value, behind(picked)), (indices, vec![Fixed; picks.len()]), (news, behind(picks.len() - 1))];
+    let operands = [(value, behind(picked)), (indices, vec![Fixed; picks.len()]), (news, behind(picks.len() - 1))];
     one(call.scope.builder.indexed_one(&operands, &from, behind(picked))?)
 }
 

@@ -1,15 +1,42 @@
-//! Normalisations with parameters.
+//! Softmax and normalisations, with parameters or without.
 
 use super::Table;
 use crate::graph::Index::{self, Any};
 use crate::onnx::call::{Call, Outputs, one};
 
 pub(super) const TABLE: Table = &[
+    (&["LogSoftmax", "Softmax"], softmax),
+    (&["LpNormalization"], vectors),
+    (&["MeanVarianceNormalization"], deviations),
     (&["BatchNormalization"], batch),
     (&["InstanceNormalization"], instance),
     (&["LayerNormalization", "RMSNormalization"], layer),
     (&["GroupNormalization"], group),
 ];
+
+fn softmax(call: &mut Call<'_>) -> Outputs {
+    let axes = call.shape(0)?.len();
+    let axis = call.axis("axis", if call.version < 13 { 1 } else { -1 }, axes)?;
+    // Before version 13, all axes from this one on were one.
+    let over: Vec<usize> = if call.version < 13 { (axis..axes).collect() } else { vec![axis] };
+    mix(call, &over)
+}
+
+fn vectors(call: &mut Call<'_>) -> Outputs {
+    let axis = call.axis("axis", -1, call.shape(0)?.len())?;
+    mix(call, &[axis])
+}
+
+fn deviations(call: &mut Call<'_>) -> Outputs {
+    let axes = call.attribute("axes").map_or_else(|| vec![0, 2, 3], |axes| axes.integers.clone());
+    let over = call.places(&axes, call.shape(0)?.len())?;
+    mix(call, &over)
+}
+
+fn mix(call: &mut Call<'_>, over: &[usize]) -> Outputs {
+    let value = call.input(0)?;
+    one(call.scope.builder.mix(value, over)?)
+}
 
 fn batch(call: &mut Call<'_>) -> Outputs {
     let inputs = call.all()?;
@@ -23,7 +50,9 @@ fn batch(call: &mut Call<'_>) -> Outputs {
         let former = tensors.iter().map(|tensor| (*tensor, vec![Any(1)]));
         let operands: Vec<_> = [(*value, own)].into_iter().chain(former).collect();
         let channels = *shape.get(1).unwrap_or(&1);
-        outputs.extend(call.scope.builder.indexed(&operands, &[(vec![channels], vec![Any(1)]), (vec![channels], vec![Any(1)])])?);
+        outputs.extend(
+            call.scope.builder.indexed(&operands, &[(vec![channels], vec![Any(1)]), (vec![channels], vec![Any(1)])])?,
+        );
     }
     Ok(Some(outputs))
 }
@@ -39,9 +68,11 @@ fn layer(call: &mut Call<'_>) -> Outputs {
     let [value, tensors @ ..] = &inputs[..] else { return Err(call.error("it has no inputs")) };
     let axes = call.shape(0)?.len();
     let axis = call.axis("axis", -1, axes)?;
-    let mut outputs = vec![call.scope.builder.normalise_last(*value, tensors)?];
-    // Mean and deviation, or either.
     let over: Vec<usize> = (axis..axes).collect();
+    let normal = call.scope.builder.mix(*value, &over)?;
+    let shape = call.shape(0)?;
+    let mut outputs = vec![call.scope.builder.broadcast(&[&[normal], tensors].concat(), &shape)?];
+    // Mean and deviation, or either.
     for _ in 1..call.node.outputs.len().min(3) {
         outputs.push(call.scope.builder.reduce(*value, &over, true)?);
     }

@@ -4,13 +4,8 @@ use super::Table;
 use crate::onnx::arguments::Part;
 use crate::onnx::call::{Call, Outputs, one};
 
-pub(super) const TABLE: Table = &[
-    (&["Concat"], concat),
-    (&["Split"], split),
-    (&["Slice"], slice),
-    (&["Pad"], pad),
-    (&["CenterCropPad"], center),
-];
+pub(super) const TABLE: Table =
+    &[(&["Concat"], concat), (&["Split"], split), (&["Slice"], slice), (&["Pad"], pad), (&["CenterCropPad"], center)];
 
 fn concat(call: &mut Call<'_>) -> Outputs {
     let axis = call.axis("axis", 0, call.shape(0)?.len())?;

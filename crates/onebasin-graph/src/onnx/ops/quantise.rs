@@ -4,10 +4,8 @@ use super::Table;
 use crate::graph::Index::{self, Any, Fixed, One};
 use crate::onnx::call::{Call, Outputs, one};
 
-pub(super) const TABLE: Table = &[
-    (&["DequantizeLinear", "QuantizeLinear"], linear),
-    (&["DynamicQuantizeLinear"], dynamic),
-];
+pub(super) const TABLE: Table =
+    &[(&["DequantizeLinear", "QuantizeLinear"], linear), (&["DynamicQuantizeLinear"], dynamic)];
 
 fn linear(call: &mut Call<'_>) -> Outputs {
     let shape = call.shape(0)?;
@@ -30,7 +28,9 @@ fn linear(call: &mut Call<'_>) -> Outputs {
     if let Some(zero) = call.optional(2)? {
         operands.push((zero, of_scale));
     }
-    one(call.scope.builder.indexed_one(&operands, &shape, own)?)
+    let result = call.scope.builder.indexed_one(&operands, &shape, own)?;
+    call.scope.builder.works_alone_at((0..shape.len()).filter(|at| *at != axis || !in_blocks));
+    one(result)
 }
 
 fn dynamic(call: &mut Call<'_>) -> Outputs {

@@ -6,8 +6,11 @@ use crate::graph::Index::{Any, Fixed};
 use crate::graph::ValueId;
 use crate::onnx::call::{Call, Outputs};
 
-pub(super) const TABLE: Table =
-    &[(&["LSTM"], |call| recurrent(call, 4, 2)), (&["GRU"], |call| recurrent(call, 3, 1)), (&["RNN"], |call| recurrent(call, 1, 1))];
+pub(super) const TABLE: Table = &[
+    (&["LSTM"], |call| recurrent(call, 4, 2)),
+    (&["GRU"], |call| recurrent(call, 3, 1)),
+    (&["RNN"], |call| recurrent(call, 1, 1)),
+];
 
 /// A layer with this number of gates, whose states at the end are this many arrays.
 fn recurrent(call: &mut Call<'_>, gates: usize, states: usize) -> Outputs {
@@ -20,6 +23,9 @@ fn recurrent(call: &mut Call<'_>, gates: usize, states: usize) -> Outputs {
     let (Some(&directions), Some(&units)) = (weights.first(), recurrences.last()) else {
         return Err(call.error(format!("recurrent weights {weights:?} and {recurrences:?}")));
     };
+    if directions > 2 {
+        return Err(call.error(format!("{directions} directions")));
+    }
     if call.name(4).is_some() {
         value = with_lengths(call, value)?;
     }
@@ -61,7 +67,7 @@ fn initial(call: &mut Call<'_>, input: usize, direction: usize) -> Result<Option
     }
     if let Some(entries) = call.entries(input)?.filter(|entries| entries.shape.len() == 3) {
         // Equal numbers are a constant of their own, so that nothing hides that they are equal.
-        if entries.data.first().is_some_and(|first| entries.data.iter().all(|entry| entry == first)) {
+        if entries.is_uniform() && !entries.data.is_empty() {
             let shape = &entries.shape[1..];
             let len = shape.iter().product();
             let name = call.name(input).unwrap_or_default().to_owned();

@@ -3,7 +3,8 @@
 use super::Table;
 use crate::onnx::call::{Call, Outputs, one};
 
-pub(super) const TABLE: Table = &[(&["Resize"], |call| resize(call, 2, 3)), (&["Upsample"], |call| resize(call, 1, usize::MAX))];
+pub(super) const TABLE: Table =
+    &[(&["Resize"], |call| resize(call, 2, 3)), (&["Upsample"], |call| resize(call, 1, usize::MAX))];
 
 /// Resizes by the scales or to the sizes of these inputs.
 fn resize(call: &mut Call<'_>, scales: usize, sizes: usize) -> Outputs {
@@ -18,7 +19,9 @@ fn resize(call: &mut Call<'_>, scales: usize, sizes: usize) -> Outputs {
     let scales = call.numbers(scales)?.filter(|scales| !scales.data.is_empty());
     let sizes = call.numbers(sizes)?.filter(|sizes| !sizes.data.is_empty());
     match (scales, sizes) {
-        (_, Some(sizes)) if sizes.data.len() == axes.len() && call.text("keep_aspect_ratio_policy", "stretch") == "stretch" => {
+        (_, Some(sizes))
+            if sizes.data.len() == axes.len() && call.text("keep_aspect_ratio_policy", "stretch") == "stretch" =>
+        {
             for (axis, size) in axes.iter().zip(&sizes.data) {
                 shape[*axis] = *size as usize;
                 if shape[*axis] != from[*axis] {

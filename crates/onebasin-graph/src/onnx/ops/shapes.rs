@@ -6,9 +6,9 @@ use crate::onnx::call::{Call, Outputs, one};
 
 pub(super) const TABLE: Table = &[
     (&["Reshape"], reshape),
-    (&["Flatten"], |call| to(call, |call| call.flattened())),
-    (&["Squeeze"], |call| to(call, Call::squeezed)),
-    (&["Unsqueeze"], |call| to(call, Call::unsqueezed)),
+    (&["Flatten"], flatten),
+    (&["Squeeze"], squeeze),
+    (&["Unsqueeze"], unsqueeze),
     (&["Transpose"], transpose),
     (&["Expand"], expand),
     (&["Tile"], tile),
@@ -16,10 +16,24 @@ pub(super) const TABLE: Table = &[
     (&["SpaceToDepth"], space_to_depth),
 ];
 
-fn to(call: &mut Call<'_>, shape: fn(&mut Call<'_>) -> Result<Vec<usize>>) -> Outputs {
-    let shape = shape(call)?;
+fn flatten(call: &mut Call<'_>) -> Outputs {
+    let shape = call.flattened()?;
+    to(call, &shape)
+}
+
+fn squeeze(call: &mut Call<'_>) -> Outputs {
+    let shape = call.squeezed()?;
+    to(call, &shape)
+}
+
+fn unsqueeze(call: &mut Call<'_>) -> Outputs {
+    let shape = call.unsqueezed()?;
+    to(call, &shape)
+}
+
+fn to(call: &mut Call<'_>, shape: &[usize]) -> Outputs {
     let value = call.input(0)?;
-    one(call.scope.builder.reshape(value, &shape)?)
+    one(call.scope.builder.reshape(value, shape)?)
 }
 
 fn reshape(call: &mut Call<'_>) -> Outputs {
@@ -31,8 +45,7 @@ fn reshape(call: &mut Call<'_>) -> Outputs {
             None => return Ok(None),
         },
     };
-    let value = call.input(0)?;
-    one(call.scope.builder.reshape(value, &shape)?)
+    to(call, &shape)
 }
 
 fn transpose(call: &mut Call<'_>) -> Outputs {

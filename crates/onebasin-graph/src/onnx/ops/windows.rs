@@ -5,11 +5,8 @@ use crate::error::Result;
 use crate::graph::Index::{Any, Fixed};
 use crate::onnx::call::{Call, Outputs, one};
 
-pub(super) const TABLE: Table = &[
-    (&["AveragePool", "LpPool", "MaxPool"], pool),
-    (&["MaxRoiPool", "RoiAlign"], regions),
-    (&["GridSample"], sample),
-];
+pub(super) const TABLE: Table =
+    &[(&["AveragePool", "LpPool", "MaxPool"], pool), (&["MaxRoiPool", "RoiAlign"], regions), (&["GridSample"], sample)];
 
 /// A window along each spatial axis.
 pub(super) struct Window {
@@ -105,7 +102,8 @@ pub(super) fn transposed_window(call: &Call<'_>, kernel: &[usize], spatial: &[us
     let window = Window::of(call, kernel, spatial)?;
     if let Some(shape) = call.attribute("output_shape") {
         let start = shape.integers.len().saturating_sub(axes);
-        let sizes: Option<Vec<usize>> = shape.integers[start..].iter().map(|size| usize::try_from(*size).ok()).collect();
+        let sizes: Option<Vec<usize>> =
+            shape.integers[start..].iter().map(|size| usize::try_from(*size).ok()).collect();
         return sizes.filter(|sizes| sizes.len() == axes).ok_or_else(|| no_room(call, kernel, spatial));
     }
     let extra = call.attribute("output_padding").map_or_else(|| vec![0; axes], |extra| extra.integers.clone());

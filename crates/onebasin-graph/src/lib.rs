@@ -5,6 +5,7 @@
 mod error;
 mod graph;
 mod build;
+pub mod onnx;
 pub mod pt2;
 pub mod symmetry;
 

@@ -4,6 +4,7 @@ mod attention;
 mod layers;
 mod recurrent;
 mod shapes;
+mod unread;
 
 pub use layers::Convolution;
 
@@ -79,8 +80,9 @@ impl Builder {
         &self.graph.value(value).kind
     }
 
-    /// The graph that returns these values.
+    /// The graph that returns these values. What it does not read at this size of its inputs stays fixed.
     pub fn finish(mut self, outputs: Vec<ValueId>) -> Graph {
+        self.fix_unread(&outputs);
         self.graph.outputs = outputs;
         self.graph
     }
@@ -129,7 +131,7 @@ impl Builder {
     }
 
     /// Says of the newest node at the entries of which indices it works alone.
-    fn works_alone_at(&mut self, separate: impl IntoIterator<Item = usize>) {
+    pub(crate) fn works_alone_at(&mut self, separate: impl IntoIterator<Item = usize>) {
         let node = self.graph.nodes.last_mut().expect("a node was just added");
         node.separate = separate.into_iter().collect();
     }

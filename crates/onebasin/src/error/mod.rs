@@ -111,8 +111,8 @@ pub enum Error {
         /// The criteria that need none.
         others: List,
     },
-    /// A tensor that one permutation acts on twice, or more than two do.
-    #[error("tensor `{tensor}` is permuted by {groups}; alignment needs at most two different permutations for each")]
+    /// A tensor of which more than two axes are permuted.
+    #[error("tensor `{tensor}` is permuted by {groups}; alignment needs at most two permuted axes of each")]
     NotBilinear {
         /// Name of the tensor.
         tensor: String,
@@ -134,6 +134,12 @@ pub enum Error {
         method: &'static str,
         /// Names of the methods that can.
         able: List,
+    },
+    /// A checkpoint of another library that does not hold the network.
+    #[error("{fault}")]
+    Checkpoint {
+        /// What is wrong with it, and what to do.
+        fault: String,
     },
     /// A posterior that does not say of which network it is.
     #[error("the posterior does not say of which architecture it is, which is needed here")]

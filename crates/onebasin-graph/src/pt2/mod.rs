@@ -4,15 +4,16 @@
 //! [`Graph`]. A node that is not understood becomes one that nothing is known of, so that what it reads stays fixed.
 
 mod archive;
-mod call;
-mod operators;
-mod pickle;
-mod scalars;
 mod schema;
-mod scope;
-mod signature;
+mod place;
+mod pickle;
 mod storage;
+mod call;
+mod scope;
+mod operators;
+mod scalars;
 mod translate;
+mod signature;
 
 #[cfg(test)]
 mod tests;
@@ -88,7 +89,8 @@ pub fn read_from(name: &str, reader: impl Read + Seek) -> Result<Network> {
             outputs.extend(operand.value);
         }
     }
-    let Translation { builder, untranslated, .. } = translation;
+    let Translation { builder, scope, mut untranslated, .. } = translation;
+    untranslated.extend(scope.lost);
     let signature::Tensors { aliases, unread, .. } = tensors;
     Ok(Network { graph: builder.finish(outputs), aliases, unread, untranslated })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::storage::Place;
+use super::place::Place;
 
 /// More levels of tuples than a state dict has; bounds the recursion that frees them.
 const MOST_LEVELS: usize = 32;

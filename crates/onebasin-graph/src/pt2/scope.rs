@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Untranslated;
 use super::call::Operand;
 use crate::build::Builder;
 use crate::error::Result;
@@ -23,6 +24,20 @@ pub(super) struct Held {
     pub(super) tensor: Option<String>,
     /// The write, of all, that its value has seen last.
     pub(super) seen: usize,
+    /// The tensor that it is a part of, if it is one.
+    pub(super) part: Option<Part>,
+}
+
+/// Neighbouring entries of an axis of another tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Name of the whole.
+    pub(super) of: String,
+    pub(super) axis: usize,
+    /// The first entry.
+    pub(super) start: usize,
+    /// Whether it is a single entry, without the axis.
+    pub(super) single: bool,
 }
 
 /// All tensors that are known so far. A name inside of a region is prefixed by the name of the region.
@@ -32,6 +47,8 @@ pub(super) struct Scope {
     /// The writes into each memory: their number among all, and what was written if it is a value.
     memories: Vec<Vec<(usize, Option<ValueId>)>>,
     writes: usize,
+    /// Tensors of which nothing is known since their memory was written by another name.
+    pub(super) lost: Vec<Untranslated>,
 }
 
 impl Scope {
@@ -79,9 +96,20 @@ impl Scope {
                 [value].into_iter().chain(written.into_iter().filter_map(|(_, value)| value)).collect();
             held.value = Some(builder.opaque(&inputs, std::slice::from_ref(&held.shape))?[0]);
             held.tensor = None;
+            let reason = format!("the memory of `{name}` was written by another name");
+            self.lost.push(Untranslated { place: builder.place().to_owned(), reason });
         }
         held.seen = self.writes;
         Ok(Some(Operand { value: held.value, dtype: held.dtype }))
+    }
+
+    /// A name whose part was written is this value now.
+    pub(super) fn renew(&mut self, name: &str, value: ValueId) {
+        if let Some(held) = self.held.get_mut(name) {
+            held.value = Some(value);
+            held.tensor = None;
+            held.seen = self.writes;
+        }
     }
 
     /// A name was overwritten: it is another value now, and those who share its memory may be.

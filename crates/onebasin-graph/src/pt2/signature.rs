@@ -79,7 +79,7 @@ pub(super) fn inputs<R: Read + Seek>(
         };
         let tensor =
             if checkpoint { Some(result.aliases.get(name).cloned().unwrap_or_else(|| name.to_owned())) } else { None };
-        let held = Held { value, shape, dtype, memories: vec![translation.scope.fresh()], tensor, seen: 0 };
+        let held = Held { value, shape, dtype, memories: vec![translation.scope.fresh()], tensor, seen: 0, part: None };
         result.inputs.push((input.to_owned(), value));
         if !translation.scope.define(input.to_owned(), held) {
             return Err(Error::new(format!("{}: {input}", archive.name), "the tensor is an input twice"));
@@ -138,7 +138,10 @@ fn user_inputs<R: Read + Seek>(
         let (shape, dtype) = declared(translation, archive, module, name)?;
         let value = if shape.contains(&0) { None } else { Some(translation.builder.input(name, &shape)?) };
         let memories = vec![translation.scope.fresh()];
-        if !translation.scope.define(name.to_owned(), Held { value, shape, dtype, memories, tensor: None, seen: 0 }) {
+        if !translation
+            .scope
+            .define(name.to_owned(), Held { value, shape, dtype, memories, tensor: None, seen: 0, part: None })
+        {
             return Err(Error::new(format!("{}: {name}", archive.name), "the tensor is an input twice"));
         }
     }

@@ -155,7 +155,14 @@ fn who_reads_a_tensor_after_a_view_of_it_was_overwritten_reads_the_new_entries()
     let shapes: [(&str, &[i64]); 3] = [("a", &[2]), ("c", &[2]), ("b", &[2])];
     let (program, weights) = between(&[select(1), ones, copy], &shapes, "h");
     let network = unpacked(packed(&program, &weights)).unwrap();
-    assert_eq!(groups(&network), [0usize; 0], "the first unit is another one than the others");
+    assert_eq!(groups(&network), [5], "the first unit is another one than the others");
+    // A view of the same entries by another name is not followed.
+    let view =
+        node("view.default", &[argument("self", tensor("h")), argument("size", json!({ "as_ints": [12] }))], &["v"]);
+    let all = node("mul_.Scalar", &[argument("self", tensor("v")), argument("other", json!({ "as_int": 2 }))], &["u"]);
+    let (program, weights) = between(&[view, all], &[("v", &[12]), ("u", &[12])], "h");
+    let network = unpacked(packed(&program, &weights)).unwrap();
+    assert_eq!(groups(&network), [0usize; 0]);
 }
 
 #[test]

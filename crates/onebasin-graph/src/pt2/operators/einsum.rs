@@ -82,7 +82,9 @@ fn sum(
     if result.iter().any(|number| !indices.iter().flatten().any(|own| own == number)) {
         return Err(builder.error("the result has an index that no operand has"));
     }
-    Ok(vec![builder.indexed_one(&all, shape, result.iter().map(|number| Any(*number)).collect())?])
+    let value = builder.indexed_one(&all, shape, result.iter().map(|number| Any(*number)).collect())?;
+    builder.works_alone_at(result.iter().copied());
+    Ok(vec![value])
 }
 
 fn tensordot(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {

@@ -207,7 +207,9 @@ fn first(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
 fn dropout(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     let value = call.first()?;
     let (shape, own) = (builder.shape(value).to_vec(), (0..builder.shape(value).len()).map(Any).collect::<Vec<_>>());
-    builder.indexed(&[(value, own.clone())], &[(shape.clone(), own.clone()), (shape, own)])
+    let results = builder.indexed(&[(value, own.clone())], &[(shape.clone(), own.clone()), (shape.clone(), own)])?;
+    builder.works_alone_at(0..shape.len());
+    Ok(results)
 }
 
 /// The second tensor in the shape of the first, which it overwrites.
@@ -245,5 +247,7 @@ fn prelu(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     let weight = builder.reshape(weight, &[slopes])?;
     let own: Vec<Index> = (0..shape.len()).map(Any).collect();
     let slope = if slopes == 1 { One } else { Any(1) };
-    Ok(vec![builder.indexed_one(&[(value, own.clone()), (weight, vec![slope])], &shape, own)?])
+    let result = builder.indexed_one(&[(value, own.clone()), (weight, vec![slope])], &shape, own)?;
+    builder.works_alone_at(0..shape.len());
+    Ok(vec![result])
 }

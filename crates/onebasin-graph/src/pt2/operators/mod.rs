@@ -7,7 +7,7 @@ mod elementwise;
 mod indexing;
 mod layers;
 mod normalise;
-mod parts;
+pub(super) mod parts;
 mod positions;
 mod products;
 mod recurrent;

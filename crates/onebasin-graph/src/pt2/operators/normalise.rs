@@ -47,7 +47,9 @@ fn batch(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     let statistics = call.outputs.iter().skip(1).take_while(|output| output.shape == [channels]);
     let results: Vec<_> =
         [(shape, own)].into_iter().chain(statistics.map(|output| (output.shape.clone(), vec![Any(1)]))).collect();
-    builder.indexed(&operands, &results)
+    let results = builder.indexed(&operands, &results)?;
+    builder.works_alone_at([1]);
+    Ok(results)
 }
 
 fn instance(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
@@ -71,5 +73,6 @@ fn last(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
 /// Along any axis: every entry is divided by the same sum.
 fn softmax(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     let value = call.first()?;
-    Ok(vec![builder.elementwise(&[value])?])
+    let axis = call.axis("dim", -1, builder.shape(value).len())?;
+    Ok(vec![builder.mix(value, &[axis])?])
 }

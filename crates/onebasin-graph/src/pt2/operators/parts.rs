@@ -118,6 +118,34 @@ fn slice(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     Ok(vec![builder.select(split, axis + 1, start)?])
 }
 
+/// The axis and the first entry of neighbouring entries that an operator takes, and whether it is a single one without the axis.
+pub(in crate::pt2) fn place(builder: &Builder, call: &Call) -> Option<(usize, usize, bool)> {
+    let single = call.operator == "select";
+    if !matches!(call.operator.as_str(), "narrow" | "select" | "slice") || call.size("step", 1).ok()? != 1 {
+        return None;
+    }
+    let shape = builder.shape(call.first().ok()?);
+    let axis = call.axis("dim", 0, shape.len()).ok()?;
+    let start = call.integer(if single { "index" } else { "start" }, 0).ok()?;
+    Some((axis, clamp(start, shape[axis]), single))
+}
+
+/// The array with the entries of an axis from `start` on replaced by a part, which lacks the axis if it is a single one.
+pub(in crate::pt2) fn written(
+    builder: &mut Builder,
+    whole: ValueId,
+    part: ValueId,
+    (axis, start, single): (usize, usize, bool),
+) -> Result<ValueId> {
+    let mut shape = builder.shape(whole).to_vec();
+    if axis >= shape.len() {
+        return Err(builder.error(format!("{shape:?} has no axis {axis}")));
+    }
+    shape[axis] = 1;
+    let part = if single { builder.reshape(part, &shape)? } else { part };
+    Ok(replace(builder, whole, part, axis, start)?[0])
+}
+
 /// The array with `len` entries of an axis from `start` on replaced.
 fn replace(builder: &mut Builder, value: ValueId, part: ValueId, axis: usize, start: usize) -> Result<Vec<ValueId>> {
     let (all, len) = (builder.shape(value)[axis], builder.shape(part).get(axis).copied().unwrap_or(0));

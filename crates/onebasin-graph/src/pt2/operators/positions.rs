@@ -77,7 +77,9 @@ fn ordered(builder: &mut Builder, call: &Call, ordered: &[usize]) -> Result<Vec<
     let fits = |output: &&crate::pt2::call::Output| output.shape.len() == axes;
     let outputs: Vec<_> =
         call.outputs.iter().take_while(fits).map(|output| (output.shape.clone(), indices.clone())).collect();
-    builder.indexed(&[(value, indices)], &outputs)
+    let results = builder.indexed(&[(value, indices)], &outputs)?;
+    builder.works_alone_at((0..axes).filter(|axis| !ordered.contains(axis)));
+    Ok(results)
 }
 
 fn last_axes(builder: &mut Builder, call: &Call, count: usize) -> Result<Vec<ValueId>> {

@@ -78,7 +78,9 @@ fn ordered(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     let own: Vec<Index> = (0..axes).map(index).collect();
     let kept: Vec<Index> = (0..axes).filter(|axis| keep || !ordered.contains(axis)).map(index).collect();
     let outputs: Vec<_> = call.outputs.iter().map(|output| (output.shape.clone(), kept.clone())).collect();
-    builder.indexed(&[(value, own)], &outputs)
+    let results = builder.indexed(&[(value, own)], &outputs)?;
+    builder.works_alone_at((0..axes).filter(|axis| !ordered.contains(axis)));
+    Ok(results)
 }
 
 /// The sum of the diagonal: both axes are one index.

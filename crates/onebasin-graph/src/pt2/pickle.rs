@@ -136,8 +136,6 @@ impl<'a> Machine<'a> {
                 0x80 => drop(self.take(1)?),
                 0x95 => drop(self.take(8)?),
                 b'(' => self.stack.push(Value::Mark),
-                b'0' => drop(self.pop()?),
-                b'1' => drop(self.marked()?),
                 b'}' => self.dictionary(),
                 b')' => self.tuple(Vec::new())?,
                 b't' => {
@@ -214,8 +212,8 @@ impl<'a> Machine<'a> {
                     let items = self.marked()?;
                     self.store(items);
                 }
-                b'a' | b'b' => drop(self.pop()?),
-                b'e' | 0x90 => drop(self.marked()?),
+                b'0' | b'a' | b'b' => drop(self.pop()?),
+                b'1' | b'e' | 0x90 => drop(self.marked()?),
                 b'Q' => {
                     let value = storage(&self.pop()?);
                     self.stack.push(value);

@@ -102,8 +102,11 @@ impl Storage {
     }
 }
 
-/// Bytes of a number of this type, and how they make the number.
-fn decoder(dtype: i64) -> Option<(usize, fn(&[u8]) -> f64)> {
+/// Number of bytes of a number, and how they make it.
+type Decoder = (usize, fn(&[u8]) -> f64);
+
+/// How numbers of this type are read.
+fn decoder(dtype: i64) -> Option<Decoder> {
     fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
         bytes.try_into().expect("as many bytes as the type has")
     }

@@ -37,6 +37,7 @@ fn tensor(name: &str) -> Value {
 }
 
 /// An argument of a node, named after the schema of its operator.
+#[allow(clippy::needless_pass_by_value)] // calls are shorter so
 fn argument(name: &str, value: Value) -> Value {
     json!({ "name": name, "arg": value })
 }
@@ -270,6 +271,23 @@ fn an_archive_that_unpacks_to_too_much_is_refused() {
     let bomb = vec![b' '; 64 << 20];
     let fault = unpacked(archive(&[("net/models/model.json", &bomb)])).unwrap_err().to_string();
     assert!(fault.contains("unpack"), "{fault}");
+}
+
+#[test]
+fn products_of_units_with_one_another_stay_in_their_order() {
+    let given: [(&str, &[i64]); 3] = [("w1", &[6, 4]), ("w2", &[3, 36]), ("x", &[2, 4])];
+    let linear = |value: &str, weight: &str, output: &str| {
+        node("linear.default", &[argument("input", tensor(value)), argument("weight", tensor(weight))], &[output])
+    };
+    let operands = json!({ "as_tensors": [{ "name": "h" }, { "name": "h" }] });
+    let equation = json!({ "as_string": "bi, bj -> bij" });
+    let outer = node("einsum.default", &[argument("equation", equation), argument("tensors", operands)], &["p"]);
+    let flat = node("flatten.using_ints", &[argument("self", tensor("p"))], &["f"]);
+    let shapes: [(&str, &[i64]); 4] = [("h", &[2, 6]), ("p", &[2, 6, 6]), ("f", &[2, 36]), ("y", &[2, 3])];
+    let program = program(&given, &shapes, &[linear("x", "w1", "h"), outer, flat, linear("f", "w2", "y")], "y");
+    let weights = weights(&[("w1", "weight_0", &[6, 4]), ("w2", "weight_1", &[3, 36])]);
+    let network = unpacked(packed(&program, &weights)).unwrap();
+    assert_eq!((network.untranslated.len(), groups(&network)), (0, vec![]));
 }
 
 #[test]

@@ -102,6 +102,8 @@ fn conflicts(graph: &Graph, axes: &Axes, parts: &Parts, families: &Families) -> 
                 [outer, inner] if families.get(&inner) == Some(&outer) => {}
                 // Where one of them is fixed already, the others may stay; the next round tells.
                 _ if classes.iter().any(|class| fixed.contains(class)) => {}
+                // The entries of a matrix of products of units with one another.
+                [outer, ..] if classes.iter().all(|class| *class == outer) => drop(fixed.insert(outer)),
                 [outer, ..] => fixed.extend(classes.iter().filter(|class| **class != outer)),
             }
         }

@@ -44,16 +44,15 @@ fn einsum(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     for (text, operand) in texts.iter().zip(&operands) {
         indices.push(letters(text, builder.shape(*operand).len()).ok_or_else(|| unknown(builder))?);
     }
-    let result = match right {
-        Some(right) => letters(right, shape.len()).ok_or_else(|| unknown(builder))?,
-        None => {
-            let mut all: Vec<usize> = indices.concat();
-            all.sort_unstable();
-            let dots = all.iter().copied().filter(|index| *index >= ELLIPSIS).max();
-            let once = all.chunk_by(|one, other| one == other).filter(|run| run.len() == 1 && run[0] < ELLIPSIS);
-            let dots = dots.map_or(0, |dots| dots + 1 - ELLIPSIS);
-            (0..dots).rev().map(|dot| ELLIPSIS + dot).chain(once.map(|run| run[0])).collect()
-        }
+    let result = if let Some(right) = right {
+        letters(right, shape.len()).ok_or_else(|| unknown(builder))?
+    } else {
+        let mut all: Vec<usize> = indices.concat();
+        all.sort_unstable();
+        let dots = all.iter().copied().filter(|index| *index >= ELLIPSIS).max();
+        let once = all.chunk_by(|one, other| one == other).filter(|run| run.len() == 1 && run[0] < ELLIPSIS);
+        let dots = dots.map_or(0, |dots| dots + 1 - ELLIPSIS);
+        (0..dots).rev().map(|dot| ELLIPSIS + dot).chain(once.map(|run| run[0])).collect()
     };
     sum(builder, &operands, &indices, shape, &result)
 }

@@ -55,7 +55,7 @@ fn index(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
         match operand {
             None => {}
             Some(Operand { value: Some(indices), dtype }) if *dtype != BOOL && *dtype != 1 => {
-                found.push((axis, *indices))
+                found.push((axis, *indices));
             }
             Some(_) => return masked(builder, call, value, given),
         }

@@ -51,7 +51,7 @@ const FRESH: &[Table] = &[
     reduce::TABLE,
 ];
 
-/// The translation of an ATen operator, by its name without overload.
+/// The translation of an `ATen` operator, by its name without overload.
 pub(super) fn find(name: &str) -> Option<Known> {
     let within = |tables: &[Table]| {
         tables.iter().flat_map(|table| table.iter()).find(|(own, _)| *own == name).map(|(_, translate)| *translate)

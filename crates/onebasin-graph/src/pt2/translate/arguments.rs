@@ -74,7 +74,7 @@ impl Translation {
 pub(in crate::pt2) fn tensors<'a>(argument: &'a Argument, names: &mut Vec<&'a str>) {
     match argument {
         Argument::AsTensor(tensor) | Argument::AsOptionalTensor(OptionalTensor::AsTensor(tensor)) => {
-            names.push(&tensor.name)
+            names.push(&tensor.name);
         }
         Argument::AsTensors(tensors) => names.extend(tensors.iter().map(|tensor| tensor.name.as_str())),
         Argument::AsNestedTensors(lists) => names.extend(lists.iter().flatten().map(|tensor| tensor.name.as_str())),

@@ -41,14 +41,18 @@ impl Translation {
                     self.write(first, written, shape)?;
                 }
                 if known.is_none() {
-                    names.iter().skip(1).for_each(|name| self.scope.write(name, None));
+                    for name in names.iter().skip(1) {
+                        self.scope.write(name, None);
+                    }
                 }
             }
             (false, Some(_)) => {}
             (false, None) => {
                 // An operator that nothing is known of may write into whatever it reads, unless ATen says that it does not.
                 if !node.target.starts_with("torch.ops.aten.") || call.given("out").is_some() {
-                    names.iter().for_each(|name| self.scope.write(name, None));
+                    for name in &names {
+                        self.scope.write(name, None);
+                    }
                 }
             }
         }

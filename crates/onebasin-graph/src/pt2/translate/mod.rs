@@ -187,9 +187,9 @@ impl Translation {
         };
         for output in &node.outputs {
             match output {
-                Argument::AsTensor(Named { name }) => push(name)?,
+                Argument::AsTensor(Named { name })
+                | Argument::AsOptionalTensor(OptionalTensor::AsTensor(Named { name })) => push(name)?,
                 Argument::AsTensors(names) => names.iter().try_for_each(|Named { name }| push(name))?,
-                Argument::AsOptionalTensor(OptionalTensor::AsTensor(Named { name })) => push(name)?,
                 Argument::AsOptionalTensors(_) | Argument::AsNestedTensors(_) => {
                     return Err(self.fault(&node.target, "its outputs are lists of lists"));
                 }

@@ -7,6 +7,7 @@ use crate::file::Positioned;
 use crate::json::Members;
 use crate::view::{View, byte_count};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Longest header, which is also the limit of the reference implementation.
@@ -140,17 +141,15 @@ pub(crate) fn read_sharded(index: Positioned) -> Result<Contents> {
         let first = all.tensors.len();
         add(&mut all, file)?;
         // Tensors that the index has elsewhere, or not at all, are copied but not listed.
-        let listed: std::collections::BTreeSet<&String> =
-            weight_map.iter().filter(|(_, of)| of == shard).map(|(name, _)| name).collect();
-        let keep: Vec<bool> = all.tensors[first..].iter().map(|tensor| listed.contains(&tensor.name)).collect();
-        if let Some(missing) =
-            listed.iter().find(|name| !all.tensors[first..].iter().any(|tensor| tensor.name == ***name))
-        {
+        let listed: BTreeSet<&String> = weight_map.iter().filter(|(_, of)| of == shard).map(|(name, _)| name).collect();
+        let held: BTreeSet<&String> = all.tensors[first..].iter().map(|tensor| &tensor.name).collect();
+        if let Some(missing) = listed.difference(&held).next() {
             return Err(damaged(
                 "`weight_map`",
                 format!("names the tensor `{missing}`, which `{shard}` does not have"),
             ));
         }
+        let keep: Vec<bool> = all.tensors[first..].iter().map(|tensor| listed.contains(&tensor.name)).collect();
         let mut kept = std::iter::repeat_n(true, first).chain(keep.iter().copied());
         all.tensors.retain(|_| kept.next().unwrap_or(true));
         let mut kept = std::iter::repeat_n(true, first).chain(keep.iter().copied());

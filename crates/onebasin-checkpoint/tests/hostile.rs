@@ -140,6 +140,9 @@ fn nesting_sharing_and_cycles_end() {
     let long =
         [b"\x80\x02}".to_vec(), text(&"x".repeat(100_000)), b"](".to_vec(), b"K\x01".repeat(50_000), b"es.".to_vec()];
     assert_refused(&torch(&long.concat()), "so often that they cannot be listed");
+    // A long name of many classes.
+    let memoised = [b"\x80\x04".to_vec(), text(&"x".repeat(600)), b"q\x00h\x00\x93.".to_vec()].concat();
+    assert_refused(&torch(&memoised), "names a class by a text that is too long");
     // Places of the memo that are far apart.
     assert_eq!(opened(b"\x80\x02}r\xff\xff\xff\xff.").tensors().len(), 0);
 }

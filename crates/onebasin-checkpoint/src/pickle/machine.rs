@@ -3,6 +3,10 @@
 use super::input::Input;
 use super::{Call, Fault, Id, Pickle, Value};
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Bytes of the longest name of a module, class, function or storage: a pickle can name one long text many times.
+pub(super) const LONGEST_NAME: usize = 512;
 
 /// Reads the pickle that these bytes begin with.
 pub(crate) fn read(bytes: &[u8]) -> Result<Pickle<'_>, Fault> {
@@ -143,15 +147,14 @@ impl Machine<'_> {
 
             b'c' => {
                 let (module, name) = (self.input.line()?, self.input.line()?);
-                self.push(Value::Global(module, name))?;
+                self.global(module, name)?;
             }
             0x93 => {
                 let (name, module) = (self.pop()?, self.pop()?);
-                let global = match (&self.values[module as usize], &self.values[name as usize]) {
-                    (Value::Text(module), Value::Text(name)) => Value::Global(module.clone(), name.clone()),
+                match (&self.values[module as usize], &self.values[name as usize]) {
+                    (Value::Text(module), Value::Text(name)) => self.global(module.clone(), name.clone())?,
                     _ => return Err(wrong("names a class by something that is not a text")),
-                };
-                self.push(global)?;
+                }
             }
             b'R' | 0x81 => {
                 let (arguments, function) = (self.pop()?, self.pop()?);
@@ -268,6 +271,13 @@ impl Machine<'_> {
         self.input.counted(width)?;
         self.stack.push(OPAQUE);
         Ok(())
+    }
+
+    fn global(&mut self, module: Range<usize>, name: Range<usize>) -> Result<(), Fault> {
+        if module.len().max(name.len()) > LONGEST_NAME {
+            return Err(wrong("names a class by a text that is too long"));
+        }
+        self.push(Value::Global(module, name))
     }
 
     fn append(&mut self, mut new: Vec<Id>) -> Result<(), Fault> {

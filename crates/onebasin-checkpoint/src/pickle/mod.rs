@@ -68,10 +68,10 @@ impl Pickle<'_> {
         &self.values[id as usize]
     }
 
-    /// The text of a value, if it is one.
-    pub(crate) fn text(&self, id: Id) -> Option<String> {
+    /// The text of a value, if it is one that can be a name.
+    pub(crate) fn name(&self, id: Id) -> Option<String> {
         match self.value(id) {
-            Value::Text(range) => Some(self.slice(range)),
+            Value::Text(range) if range.len() <= machine::LONGEST_NAME => Some(self.slice(range)),
             _ => None,
         }
     }

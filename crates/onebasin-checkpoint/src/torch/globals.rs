@@ -106,6 +106,9 @@ pub(super) fn meaning(global: &str) -> Meaning {
         "torch.Size" | "builtins.list" | "builtins.tuple" | "__builtin__.list" | "__builtin__.tuple" => {
             Meaning::Sequence
         }
+        "types.SimpleNamespace" | "_codecs.encode" | "copyreg._reconstructor" | "copy_reg._reconstructor" => {
+            Meaning::Plain
+        }
         _ => by_module(global),
     }
 }
@@ -155,9 +158,14 @@ mod tests {
         {
             assert_eq!(meaning(global), Meaning::Foreign, "{global}");
         }
-        for global in
-            ["torch.FloatStorage", "torch.storage.UntypedStorage", "torch.float32", "torch.device", "builtins.set"]
-        {
+        for global in [
+            "torch.FloatStorage",
+            "torch.storage.UntypedStorage",
+            "torch.float32",
+            "torch.device",
+            "builtins.set",
+            "types.SimpleNamespace",
+        ] {
             assert_eq!(meaning(global), Meaning::Plain, "{global}");
         }
         assert_eq!(sort(["a.B".to_owned(), "os.system".to_owned()].into_iter()), Err("os.system".to_owned()));

@@ -25,7 +25,7 @@ pub(crate) fn read(file: Positioned) -> Result<Contents> {
     with_pickle(&file, &mut at, |_| Ok(()))?;
     let big_endian = with_pickle(&file, &mut at, |system| {
         let Value::Dict(members) = system.value(system.root) else { return Ok(false) };
-        let order = members.iter().find(|(key, _)| system.text(*key).as_deref() == Some("little_endian"));
+        let order = members.iter().find(|(key, _)| system.name(*key).as_deref() == Some("little_endian"));
         Ok(order.is_some_and(|(_, little)| *system.value(*little) == Value::Bool(false)))
     })?;
     let object = at;
@@ -36,7 +36,7 @@ pub(crate) fn read(file: Positioned) -> Result<Contents> {
     })?;
     let keys = with_pickle(&file, &mut at, |keys| {
         let items = keys.items(keys.root).unwrap_or_default();
-        Ok(items.iter().filter_map(|key| keys.text(*key)).collect::<Vec<_>>())
+        Ok(items.iter().filter_map(|key| keys.name(*key)).collect::<Vec<_>>())
     })?;
     let mut places = BTreeMap::new();
     for key in keys {

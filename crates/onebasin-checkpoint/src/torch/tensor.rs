@@ -19,6 +19,9 @@ pub(super) struct Found {
 /// What to do with a file that is too old.
 const FIX: &str = "save it again by a newer torch: `torch.save(torch.load(f, weights_only=True), f)`";
 
+/// Sizes of a shape that are looked at; a shape that is too long by far can be that of many tensors.
+const MOST_SIZES: usize = 1000;
+
 /// Finds the bytes of a storage by its key.
 type Find<'a> = &'a dyn Fn(&str) -> Result<Found>;
 
@@ -127,7 +130,11 @@ impl<'a> Storages<'a> {
                 // `torch.Size((2, 3))`.
                 items = pickle.items(call.arguments).and_then(|arguments| pickle.items(*arguments.first()?));
             }
-            items?.iter().map(|size| u64::try_from(pickle.int(*size)?).ok()).collect()
+            items
+                .filter(|items| items.len() <= MOST_SIZES)?
+                .iter()
+                .map(|size| u64::try_from(pickle.int(*size)?).ok())
+                .collect()
         };
         let (Some(shape), Some(strides)) = (sizes(shape), sizes(strides)) else {
             return Err(damaged("has a shape or strides that are not sizes"));
@@ -175,12 +182,12 @@ pub(super) fn described(pickle: &Pickle<'_>, id: Id) -> Option<std::result::Resu
     let Value::Persistent(id) = pickle.value(id) else { return None };
     let items = pickle.items(*id)?;
     let [kind, class, key, _, count, ..] = *items else { return None };
-    if pickle.text(kind)? != "storage" {
+    if pickle.name(kind)? != "storage" {
         return None;
     }
     let class = pickle.global(class)?;
     let Some(dtype) = class.rsplit('.').next().and_then(DType::of_torch_storage) else { return Some(Err(class)) };
-    let key = pickle.text(key).or_else(|| pickle.int(key).map(|key| key.to_string()))?;
+    let key = pickle.name(key).or_else(|| pickle.int(key).map(|key| key.to_string()))?;
     let count = u64::try_from(pickle.int(count)?).ok()?;
     let is_part = items.get(5).is_some_and(|part| *pickle.value(*part) != Value::None);
     Some(Ok(Described { key, dtype, count, is_part }))

@@ -100,6 +100,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     /// Visits the members of a dictionary, or those of a module.
     fn members(&mut self, members: &[(Id, Id)], of_module: bool) -> Result<()> {
         for (key, value) in members {
+            self.spend(1)?;
             let key = match self.pickle.value(*key) {
                 Value::Text(range) => {
                     self.spend(range.len())?;
@@ -146,6 +147,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             (Meaning::Dict, [first, ..]) => match pickle.value(*first) {
                 Value::Dict(members) => self.members(members, false)?,
                 Value::List(items) | Value::Tuple(items) => {
+                    self.spend(items.len())?;
                     let pairs = items.iter().filter_map(|pair| <[Id; 2]>::try_from(pickle.items(*pair)?).ok());
                     let pairs: Vec<(Id, Id)> = pairs.map(|[key, value]| (key, value)).collect();
                     self.members(&pairs, false)?;
@@ -159,7 +161,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.items(&call.items)?;
         if let Some(Value::Dict(state)) = call.state.map(|state| pickle.value(state)) {
             let is_module =
-                |(key, _): &(Id, Id)| pickle.text(*key).is_some_and(|key| TRANSPARENT.contains(&key.as_str()));
+                |(key, _): &(Id, Id)| pickle.name(*key).is_some_and(|key| TRANSPARENT.contains(&key.as_str()));
             // What is set on a dictionary, as torch sets `_metadata`, is not one of its members.
             if meaning(&global) != Meaning::Dict {
                 self.members(state, state.iter().any(is_module))?;

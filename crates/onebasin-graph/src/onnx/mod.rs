@@ -19,6 +19,7 @@ mod dims;
 mod inline;
 mod lists;
 mod translate;
+mod rewrite;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Seek};
@@ -28,6 +29,7 @@ use std::sync::Arc;
 pub use data::Initializer;
 pub use dims::Options;
 pub use names::looks_like_parameter;
+pub use rewrite::weights_as_inputs;
 pub use tensor::DataType;
 pub use translate::Copied;
 

@@ -4,12 +4,13 @@ use super::Table;
 use crate::build::{Builder, Convolution};
 use crate::error::Result;
 use crate::graph::Index::{Any, Fixed};
-use crate::graph::ValueId;
+use crate::graph::{Index, ValueId};
 use crate::pt2::call::Call;
 
 pub(super) const TABLE: Table = &[
     ("_convolution", convolution),
     ("channel_shuffle", channel_shuffle),
+    ("col2im", col2im),
     ("conv1d", convolution),
     ("conv2d", convolution),
     ("conv3d", convolution),
@@ -23,6 +24,7 @@ pub(super) const TABLE: Table = &[
     ("grid_sampler", grid_sampler),
     ("grid_sampler_2d", grid_sampler),
     ("grid_sampler_3d", grid_sampler),
+    ("im2col", im2col),
     ("mkldnn_convolution", convolution),
     ("native_channel_shuffle", channel_shuffle),
     ("pixel_shuffle", pixel_shuffle),
@@ -88,6 +90,39 @@ fn channel_shuffle(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     let split = builder.reshape(value, &[&[shape[0], groups, shape[1] / groups], &shape[2..]].concat())?;
     let swapped = builder.swap_axes(split, 1, 2)?;
     Ok(vec![builder.reshape(swapped, &shape)?])
+}
+
+/// Windows of (..., channel, row, column) as columns (..., channel · pixel, window).
+fn im2col(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
+    let (value, to) = (call.first()?, call.shape(0)?);
+    let from = builder.shape(value).to_vec();
+    let Some(stack) = from.len().checked_sub(3).filter(|stack| stack + 2 == to.len()) else {
+        return Err(builder.error(format!("{from:?} is no image")));
+    };
+    let axes: Vec<Index> = (0..=stack).map(Any).chain([Fixed, Fixed]).collect();
+    let pixels = to[stack] / from[stack];
+    let shape = [&from[..=stack], &[pixels, to[stack + 1]]].concat();
+    let windows = builder.indexed_one(&[(value, axes.clone())], &shape, axes)?;
+    builder.works_alone_at(0..=stack);
+    Ok(vec![builder.reshape(windows, to)?])
+}
+
+/// The sum of windows, where they were taken from.
+fn col2im(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
+    let (value, to) = (call.first()?, call.shape(0)?);
+    let from = builder.shape(value).to_vec();
+    let Some(stack) = to.len().checked_sub(3).filter(|stack| stack + 2 == from.len()) else {
+        return Err(builder.error(format!("{to:?} is no image")));
+    };
+    if to[stack] == 0 {
+        return Err(builder.error("the image has no channels"));
+    }
+    let axes: Vec<Index> = (0..=stack).map(Any).chain([Fixed, Fixed]).collect();
+    let split = [&to[..=stack], &[from[stack] / to[stack], from[stack + 1]]].concat();
+    let windows = builder.reshape(value, &split)?;
+    let image = builder.indexed_one(&[(windows, axes.clone())], to, axes)?;
+    builder.works_alone_at(0..=stack);
+    Ok(vec![image])
 }
 
 /// Number of axes before those of an image (channel, row, column).

@@ -3,7 +3,7 @@
 use super::Table;
 use crate::build::Builder;
 use crate::error::Result;
-use crate::graph::Index::Any;
+use crate::graph::Index::{Any, One};
 use crate::graph::{Index, ValueId};
 use crate::pt2::call::Call;
 
@@ -18,6 +18,8 @@ pub(super) const TABLE: Table = &[
     ("_native_batch_norm_legit_no_training", batch),
     ("_safe_softmax", softmax),
     ("_softmax", softmax),
+    ("_weight_norm", weight),
+    ("_weight_norm_interface", weight),
     ("batch_norm", batch),
     ("cudnn_batch_norm", batch),
     ("group_norm", groups),
@@ -68,6 +70,19 @@ fn groups(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
 
 fn last(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     Ok(vec![builder.normalise_last(call.first()?, &call.some(&["weight", "bias"])?)?])
+}
+
+/// A tensor divided by its norms over all axes but one, times as many scales, which have only that axis.
+fn weight(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
+    let (value, scale) = (call.tensor("v")?, call.tensor("g")?);
+    let shape = builder.shape(value).to_vec();
+    let axis = call.axis("dim", 0, shape.len())?;
+    let own: Vec<Index> = (0..shape.len()).map(Any).collect();
+    let only: Vec<Index> = (0..shape.len()).map(|other| if other == axis { Any(axis) } else { One }).collect();
+    let norms = (builder.shape(scale).to_vec(), only.clone());
+    let results = builder.indexed(&[(value, own.clone()), (scale, only)], &[(shape, own), norms])?;
+    builder.works_alone_at([axis]);
+    Ok(results)
 }
 
 /// Along any axis: every entry is divided by the same sum.

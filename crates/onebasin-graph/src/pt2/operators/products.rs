@@ -9,6 +9,7 @@ use crate::pt2::call::Call;
 
 pub(super) const TABLE: Table = &[
     ("_addmm_activation", added),
+    ("_cdist_forward", distances),
     ("addbmm", added_stack),
     ("addmm", added),
     ("addmv", added),
@@ -16,6 +17,7 @@ pub(super) const TABLE: Table = &[
     ("baddbmm", added),
     ("bilinear", bilinear),
     ("bmm", product),
+    ("cdist", distances),
     ("chain_matmul", chain),
     ("dot", product),
     ("ger", outer),
@@ -46,6 +48,14 @@ fn added_stack(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
     let product = builder.matmul(left, right)?;
     let sum = builder.reduce(product, &[0], false)?;
     Ok(vec![builder.elementwise(&[first, sum])?])
+}
+
+/// Distances between rows, which are sums over columns as products of matrices are.
+fn distances(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
+    let [left, right] = call.values[..] else { return Err(builder.error("a distance has two operands")) };
+    let axes = builder.shape(right).len();
+    let right = builder.swap_axes(right, axes.saturating_sub(2), axes.saturating_sub(1))?;
+    Ok(vec![builder.matmul(left, right)?])
 }
 
 fn linear(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {

@@ -34,7 +34,9 @@ impl Place {
     /// Whether an entry may belong to both.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let ((first, last), (other_first, other_last)) = (self.range(), other.range());
-        self.storage == other.storage && first <= other_last && other_first <= last
+        // Numbers of different types are of different sizes, so that their positions cannot be compared.
+        let meet = self.dtype != other.dtype || (first <= other_last && other_first <= last);
+        self.storage == other.storage && meet
     }
 
     /// Positions in the storage of all entries, row-major.

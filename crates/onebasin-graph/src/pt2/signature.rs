@@ -53,6 +53,7 @@ pub(super) fn inputs<R: Read + Seek>(
     let mutated: BTreeSet<&str> =
         module.signature.output_specs.iter().filter_map(mutated).map(|(_, name)| name).collect();
     let mut known: BTreeSet<&str> = BTreeSet::new();
+    let mut memories: BTreeMap<String, usize> = BTreeMap::new();
     for given in module.signature.input_specs.iter().filter_map(of_module) {
         let Given { input, name, persistent } = given;
         known.insert(input);
@@ -79,7 +80,11 @@ pub(super) fn inputs<R: Read + Seek>(
         };
         let tensor =
             if checkpoint { Some(result.aliases.get(name).cloned().unwrap_or_else(|| name.to_owned())) } else { None };
-        let held = Held { value, shape, dtype, memories: vec![translation.scope.fresh()], tensor, seen: 0, part: None };
+        let memory = match weights.place(name).filter(|_| persistent) {
+            Some(place) => *memories.entry(place.storage.clone()).or_insert_with(|| translation.scope.fresh()),
+            None => translation.scope.fresh(),
+        };
+        let held = Held { value, shape, dtype, memories: vec![memory], tensor, seen: 0, part: None };
         result.inputs.push((input.to_owned(), value));
         if !translation.scope.define(input.to_owned(), held) {
             return Err(Error::new(format!("{}: {input}", archive.name), "the tensor is an input twice"));
@@ -174,17 +179,18 @@ impl Tensors {
             && own == place
         {
             // A shared parameter may be two inputs of the same name.
-            if other != name {
+            if other != name && *translation.builder.kind(value) == Kind::Tensor {
                 self.aliases.insert(name.to_owned(), other.clone());
             }
             return Ok(Some(value));
         }
         // Parts of others, or their transpose: nothing of them may be permuted.
         let found: Vec<ValueId> = found.into_iter().map(|(_, value, _)| value).collect();
-        if !found.is_empty() {
-            return Ok(Some(translation.builder.opaque(&found, &[shape.to_vec()])?[0]));
-        }
-        let value = translation.builder.tensor(name, shape)?;
+        let value = if found.is_empty() {
+            translation.builder.tensor(name, shape)?
+        } else {
+            translation.builder.opaque(&found, &[shape.to_vec()])?[0]
+        };
         self.values.entry(place.storage.clone()).or_default().push((name.to_owned(), value));
         Ok(Some(value))
     }

@@ -6,6 +6,7 @@ mod error;
 mod graph;
 mod build;
 pub mod onnx;
+pub mod pt2;
 pub mod symmetry;
 
 pub use build::{Builder, Convolution};

@@ -1,6 +1,6 @@
 //! Symmetries of small networks whose groups are known.
 
-use onebasin_graph::symmetry::{Segment, Symmetry};
+use onebasin_graph::symmetry::{Segment, Symmetry, Tie};
 use onebasin_graph::{Builder, Convolution, Result, ValueId};
 
 /// Name and number of units of all groups, with the group that they come in blocks of.
@@ -295,4 +295,23 @@ fn what_is_not_known_fixes_what_it_reads() {
     assert_eq!(groups(&symmetry), [plain("second", 5)]);
     let reason = symmetry.fixed.iter().find(|fixed| fixed.tensor == "first.weight" && fixed.axis == 0);
     assert_eq!(reason.expect("it is fixed").reason, "Mystery may depend on its order");
+}
+
+#[test]
+fn tensors_that_are_one_tensor_of_the_checkpoint_have_one_group() {
+    let mut b = Builder::default();
+    let build = |b: &mut Builder| {
+        let x = b.input("x", &[1, 4])?;
+        let x = linear(b, "a", x, 6)?;
+        let x = linear(b, "b", x, 6)?;
+        linear(b, "c", x, 3)
+    };
+    let output = build(&mut b).expect("the network is sound");
+    let graph = b.finish(vec![output]);
+    let tie = |transposed| Tie { first: "b.weight".to_owned(), second: "b.weight".to_owned(), transposed };
+    assert_eq!(Symmetry::of_tied(&graph, &[tie(false)]).groups.len(), 2);
+    // A symmetric matrix has the same order on both sides.
+    let symmetry = Symmetry::of_tied(&graph, &[tie(true)]);
+    assert_eq!(groups(&symmetry), [plain("a", 6)]);
+    assert_eq!(axes(&symmetry, "b.weight"), "a a");
 }

@@ -8,6 +8,8 @@ mod unread;
 
 pub use layers::Convolution;
 
+use std::collections::BTreeMap;
+
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Index, Kind, Node, Op, Value, ValueId};
 
@@ -19,12 +21,19 @@ const MOST_ENTRIES: usize = 1 << 48;
 pub struct Builder {
     graph: Graph,
     place: String,
+    /// The number that all entries of a value are, of those for which it is known.
+    uniform: BTreeMap<ValueId, f64>,
 }
 
 impl Builder {
     /// Names the operation that the next nodes belong to, for error messages and for reasons why units stay fixed.
     pub fn at(&mut self, place: impl Into<String>) {
         self.place = place.into();
+    }
+
+    /// The name of the present operation.
+    pub fn place(&self) -> &str {
+        &self.place
     }
 
     /// An error of the present operation.
@@ -48,6 +57,17 @@ impl Builder {
             return Err(self.error(format!("constant `{name}` {shape:?} has {} entries", entries.len())));
         }
         self.value(name, shape, Kind::Constant(entries))
+    }
+
+    /// An array of copies of one number.
+    ///
+    /// Parts of it are arrays of their own, so that units that begin with the same numbers need not be permuted together.
+    pub fn uniform(&mut self, number: f64, shape: &[usize]) -> Result<ValueId> {
+        let name = format!("{number}");
+        let one = self.constant(&name, &[], Some(vec![number]))?;
+        let value = self.broadcast(&[one], shape)?;
+        self.uniform.insert(value, number);
+        Ok(value)
     }
 
     /// The shape of a value.

@@ -14,6 +14,9 @@ impl Builder {
         if from.iter().product::<usize>() != shape.iter().product::<usize>() {
             return Err(self.error(format!("{from:?} cannot become {shape:?}")));
         }
+        if let Some(number) = self.uniform.get(&value) {
+            return self.uniform(*number, shape);
+        }
         Ok(self.node(Op::Reshape, vec![value], vec![shape.to_vec()])?[0])
     }
 
@@ -74,6 +77,9 @@ impl Builder {
             return Ok(value);
         }
         shape[axis] = len;
+        if let Some(number) = self.uniform.get(&value) {
+            return self.uniform(*number, &shape);
+        }
         Ok(self.node(Op::Slice { axis, start }, vec![value], vec![shape])?[0])
     }
 

@@ -59,6 +59,17 @@ pub struct FixedUnits {
     pub reason: String,
 }
 
+/// Two tensors of a network that are one tensor of the checkpoint, by their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tie {
+    /// One of them.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// Whether the axes of the other are in reversed order.
+    pub transposed: bool,
+}
+
 /// The permutation symmetry of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symmetry {
@@ -77,7 +88,12 @@ impl Symmetry {
     /// known fixes all that it reads. So permutations of these groups leave the function as it is, whatever the values of
     /// the tensors are; that more permutations might do so is possible.
     pub fn of(graph: &Graph) -> Self {
-        resolve::resolve(graph)
+        Self::of_tied(graph, &[])
+    }
+
+    /// The same of a network in which some tensors are one tensor of the checkpoint.
+    pub fn of_tied(graph: &Graph, ties: &[Tie]) -> Self {
+        resolve::resolve(graph, ties)
     }
 
     /// The share of the rows of all tensors with two or more axes that are permuted; NaN without such tensors.

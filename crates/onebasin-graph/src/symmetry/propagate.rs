@@ -1,5 +1,6 @@
 //! Follows the axes of all values through the nodes of a graph, and joins, cuts or fixes their classes.
 
+use super::Tie;
 use super::classes::{ClassId, Classes};
 use crate::graph::{Graph, Index, Kind, Node, Op, Value, ValueId};
 
@@ -12,8 +13,9 @@ pub(super) struct Axes {
 }
 
 impl Axes {
-    /// The classes of a graph. What a permutation of free classes does to the tensors of the checkpoint leaves the outputs as they are.
-    pub(super) fn of(graph: &Graph) -> Self {
+    /// The classes of a graph in which some tensors are the same. What a permutation of free classes does to the tensors of the
+    /// checkpoint leaves the outputs as they are.
+    pub(super) fn of(graph: &Graph, ties: &[Tie]) -> Self {
         let mut axes = Self { classes: Classes::default(), of: vec![Vec::new(); graph.values().len()] };
         for (index, value) in graph.values().iter().enumerate() {
             if value.kind != Kind::Computed {
@@ -21,6 +23,7 @@ impl Axes {
             }
         }
         graph.nodes().iter().for_each(|node| axes.node(graph, node));
+        axes.tie(graph, ties);
         let reason = axes.classes.reason("the order of outputs is given".to_owned());
         for output in graph.outputs() {
             axes.of[output.0].clone().into_iter().for_each(|class| axes.classes.fix(class, reason));
@@ -44,6 +47,24 @@ impl Axes {
             self.classes.fix(*class, reason);
         }
         own
+    }
+
+    fn tie(&mut self, graph: &Graph, ties: &[Tie]) {
+        let find =
+            |name: &str| graph.values().iter().position(|value| value.kind == Kind::Tensor && value.name == name);
+        for Tie { first, second, transposed } in ties {
+            let (Some(own), Some(other)) = (find(first), find(second)) else { continue };
+            let reason = self.classes.reason(format!("`{first}` is the same tensor as `{second}`"));
+            let (own, mut other) = (self.of[own].clone(), self.of[other].clone());
+            if *transposed {
+                other.reverse();
+            }
+            for (own, other) in own.into_iter().zip(other) {
+                if self.classes.size(own) == self.classes.size(other) {
+                    self.classes.join(own, other, reason);
+                }
+            }
+        }
     }
 
     fn node(&mut self, graph: &Graph, node: &Node) {

@@ -5,7 +5,7 @@ use super::expand::{Factor, Part, expand, free};
 use super::families::{Parts, may_follow};
 use super::name::Names;
 use super::propagate::Axes;
-use super::{FixedUnits, Group, Segment, Symmetry, TensorAxes};
+use super::{FixedUnits, Group, Segment, Symmetry, TensorAxes, Tie};
 use crate::graph::{Graph, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 type Families = BTreeMap<ClassId, ClassId>;
 
 /// Groups and segments of a graph.
-pub(super) fn resolve(graph: &Graph) -> Symmetry {
-    let mut axes = Axes::of(graph);
+pub(super) fn resolve(graph: &Graph, ties: &[Tie]) -> Symmetry {
+    let mut axes = Axes::of(graph, ties);
     let nested = axes.classes.reason("parts of it are nested in units that are permuted".to_owned());
     let crowded = axes.classes.reason("other units of the same tensor are permuted instead".to_owned());
     loop {

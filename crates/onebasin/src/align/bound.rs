@@ -1,4 +1,4 @@
-//! An upper bound of the objective, whatever the permutations: one assignment problem for each group.
+//! An upper bound of the objective, whatever the permutations: one assignment problem for each group or family.
 
 use super::objective::{Feature, Objective};
 use super::quantised::sums;
@@ -16,8 +16,8 @@ pub(super) fn bound(workspace: &mut Workspace<'_, '_, '_>) -> Result<f64> {
     workspace.begin("upper bound");
     let mut costs = workspace.costs.fork();
     costs.relax();
-    let assignments = workspace.assign_from(&costs, start)?;
-    let total: f64 = assignments.iter().map(|assignment| assignment.value).sum();
+    let steps = workspace.assign_from(&costs, start)?;
+    let total: f64 = steps.iter().map(|step| step.value).sum();
     let bound = total + constant(costs.objective);
     if !bound.is_finite() {
         costs.objective.check_finite()?;

@@ -259,9 +259,23 @@ mod tests {
     fn costs_are_right_but_for_rounding_whatever_the_weights() {
         let input = Shape { height: 2, width: 2, channels: 1 };
         let mlp = Mlp { input, classes: 3, hidden: vec![40, 33], activation: Activation::Relu };
-        let arch = Arch::new(mlp).unwrap();
-        let spec = Spec::of(&arch);
-        let len = arch.layout().len();
+        costs_are_right(&Spec::of(&Arch::new(mlp).unwrap()));
+    }
+
+    /// Where a group is on both axes, the costs are the gradient.
+    #[test]
+    fn costs_of_recurrent_tensors_are_right_but_for_rounding_whatever_the_weights() {
+        let text = r#"{"groups":[{"name":"g","units":40},{"name":"h","units":33}],"tensors":[
+            {"name":"w","shape":[40,4],"axes":[[{"group":"g"}],[{"fixed":4}]]},
+            {"name":"r","shape":[80,40],"axes":[[{"group":"g","blocks":2}],[{"group":"g"}]]},
+            {"name":"u","shape":[66,40],"axes":[[{"group":"h","blocks":2}],[{"group":"g"}]]},
+            {"name":"s","shape":[33,33],"axes":[[{"group":"h"}],[{"group":"h"}]]}]}"#;
+        costs_are_right(&serde_json::from_str(text).unwrap());
+    }
+
+    /// For a spec of 40 and 33 units.
+    fn costs_are_right(spec: &Spec) {
+        let len = spec.layout().len();
         let pool = ThreadPool::new(3).unwrap();
         let kinds: [(&str, Kind); 5] = [
             ("normal", |value, _| value),
@@ -279,7 +293,7 @@ mod tests {
                 Feature { fixed: side("a", 1.0), moved: side("b", 1.0) },
                 Feature { fixed: side("c", 1e4), moved: side("d", 1e-4) },
             ];
-            let objective = Objective::new(&spec, features, None).unwrap();
+            let objective = Objective::new(spec, features, None).unwrap();
             let mut costs = Costs::new(&objective, &pool);
             for round in 0..6 {
                 // At first all units change, then two of them at a time.

@@ -3,8 +3,9 @@
 //! A copy of the second posterior's means moves along the gradient of the loss, and no permutation need reach it. The
 //! permutations in use are those that bring the means closest to this copy (Ainsworth et al. 2023, their third method).
 
+use super::assigners::Duals;
 use super::objective::{Feature, Objective, Value};
-use super::solve::{Attempt, Duals, Workspace};
+use super::solve::{Attempt, Workspace};
 use super::{Alignment, subtask};
 use crate::arch::Arch;
 use crate::data::{Batches, Examples};

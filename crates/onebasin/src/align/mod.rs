@@ -1,18 +1,23 @@
 //! Finds the permutations that bring one posterior closest to another, or many together.
 
 mod activation;
+mod assigners;
 mod bound;
+mod change;
+mod coordinates;
 mod criteria;
 mod costs;
 mod learned;
 mod mean;
 mod members;
+mod moves;
 mod objective;
 mod products;
 mod quantised;
 mod relabel;
 mod relaxed;
 mod solve;
+mod swaps;
 mod transformed;
 mod universe;
 

@@ -2,6 +2,7 @@
 //!
 //! Every criterion between two posteriors is one of this form; they differ in the features (`docs/math.md`).
 
+use super::coordinates::Coordinate;
 use crate::error::{Error, List, Result};
 use crate::symmetry::{Patch, Permutation, Spec};
 use onebasin_kernels::marginals::{Indices, PermutedProduct};
@@ -30,7 +31,7 @@ pub(super) struct View {
     pub(super) axis: usize,
     /// Floats from one unit to the next.
     pub(super) stride: usize,
-    /// The group on the other axis, and its stride.
+    /// The group on the other axis, which may be the same, and its stride.
     pub(super) other: Option<(usize, usize)>,
 }
 
@@ -42,9 +43,11 @@ pub struct Objective<'a> {
     /// The matrix of each group that is added, or nothing.
     pub(super) linear: Vec<Vec<f32>>,
     pub(super) views: Vec<Vec<View>>,
-    /// Of each group, those that share a tensor with it, in order.
+    /// Of each group, those that share a tensor with it, in order; itself if a tensor has it on both axes.
     pub(super) neighbours: Vec<Vec<usize>>,
-    isa: Isa,
+    /// The groups and families that are assigned one after the other.
+    pub(super) coordinates: Vec<Coordinate>,
+    pub(super) isa: Isa,
 }
 
 /// The value of an objective, and where it comes from.
@@ -76,7 +79,7 @@ impl<'a> Objective<'a> {
             match axes[..] {
                 [] => {}
                 [(group, stride)] => views[group].push(View { patch, axis: 0, stride, other: None }),
-                [first, second] if first.0 != second.0 => {
+                [first, second] => {
                     for (axis, (own, other)) in [(first, second), (second, first)].into_iter().enumerate() {
                         views[own.0].push(View { patch, axis, stride: own.1, other: Some(other) });
                         neighbours[own.0].push(other.0);
@@ -94,7 +97,8 @@ impl<'a> Objective<'a> {
             list.sort_unstable();
             list.dedup();
         }
-        Ok(Self { spec, features, linear, views, neighbours, isa: Isa::detect() })
+        let coordinates = Coordinate::all(spec, &neighbours);
+        Ok(Self { spec, features, linear, views, neighbours, coordinates, isa: Isa::detect() })
     }
 
     /// Says which value is not finite; looked for only when a result is not, since it means reading everything.
@@ -206,7 +210,8 @@ impl<'a> Objective<'a> {
         sum
     }
 
-    /// What the objective gains if some units of a group change their partners, all else being as it is; in f64.
+    /// What the objective gains if some units of a group change their partners, all else being as it is; in f64. No tensor may have the
+    /// group on both axes.
     ///
     /// Of each change, the unit that stays, its new partner and its old one.
     pub(super) fn gain(&self, group: usize, changes: &[(usize, u32, u32)], permutations: &[Permutation]) -> f64 {
@@ -242,12 +247,12 @@ fn indices(permutations: &[Permutation]) -> Vec<Indices<'_>> {
     permutations.iter().map(|own| Indices::new(own.as_slice())).collect()
 }
 
-fn product(a: f32, b: f32) -> f64 {
+pub(super) fn product(a: f32, b: f32) -> f64 {
     f64::from(a) * f64::from(b)
 }
 
 /// `Σᵢ a[i · stride] · b[p[i] · stride]`
-fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, indices: Indices<'_>) -> f64 {
+pub(super) fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, indices: Indices<'_>) -> f64 {
     isa.run(PermutedProduct { a, b, far: 0, rows: &[0], stride, indices })
 }
 

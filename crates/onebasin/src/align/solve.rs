@@ -1,30 +1,27 @@
 //! The solvers: coordinate descent, greedy layer-wise matching, Frank-Wolfe, and the best of all.
 
+use super::assigners::{Assigners, Duals, Problem, Step};
+use super::coordinates::Coordinate;
 use super::costs::Costs;
+use super::moves::take;
 use super::objective::{Objective, Value, chosen};
 use super::subtask;
-use crate::assign::{Assigner, Assignment, Goal};
 use crate::error::Result;
 use crate::progress::Monitor;
 use crate::rng::Stream;
 use crate::symmetry::Permutation;
-use onebasin_kernels::{Isa, ThreadPool};
-use std::borrow::Cow;
-use std::sync::Mutex;
+use onebasin_kernels::ThreadPool;
 
-/// A gain that is a smaller part of the sum than this may be rounding, and is looked at in f64.
-const CLEAR: f64 = 1e-5;
-/// And so is one within so many standard deviations of the rounding of costs.
-const SURE: f64 = 6.0;
 /// Sweeps after which no gain is clear: errors that are not independent could make descent cycle.
 const TRUSTED: u64 = 10;
+/// Random restarts of `best` where a tensor has one group on both axes or groups come in families.
+const RESTARTS: usize = 8;
+/// Units of all groups, at most, for restarts. In small networks local optima differ much; in large ones they differ little and cost more.
+const RESTARTED: usize = 256;
 /// Steps of Frank-Wolfe, at most.
 pub(super) const STEPS: usize = 40;
 /// Frank-Wolfe ends when all that a step can still gain is this part of the objective.
 pub(super) const GAP: f64 = 1e-4;
-/// Problems of each thread between two reports of progress: few, so that work stops soon, and enough to balance the threads.
-const TOGETHER: usize = 4;
-const NO_PANIC: &str = "nobody panics while holding an assigner";
 
 named_enum! {
     /// How the permutations are found.
@@ -95,18 +92,22 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
 
     /// Runs a solver; `Best` returns all it tried, the best first.
     pub(super) fn run(&mut self, solver: Solver, start: Start) -> Result<Vec<Attempt>> {
-        let groups = self.objective().groups();
+        let coordinates = self.objective().coordinates.len();
         Ok(match solver {
             Solver::CoordinateDescent => vec![self.descent(start)?],
-            Solver::Greedy => vec![self.greedy("greedy", 0..groups)?],
+            Solver::Greedy => vec![self.greedy("greedy", 0..coordinates)?],
             Solver::FrankWolfe => vec![self.frank_wolfe()?],
             Solver::Best => {
                 let mut attempts = vec![
-                    self.greedy("greedy", 0..groups)?,
+                    self.greedy("greedy", 0..coordinates)?,
                     self.frank_wolfe()?,
-                    self.greedy("greedy-backward", (0..groups).rev())?,
+                    self.greedy("greedy-backward", (0..coordinates).rev())?,
                     self.descent(start)?,
                 ];
+                for restart in 0..restarts(self.objective()) {
+                    let permutations = random_start(self.objective(), self.seed, &format!("align/restart/{restart}"));
+                    attempts.push(self.descent_from("random-restart", permutations)?);
+                }
                 // Stable: of equals the first.
                 attempts.sort_by(|a, b| b.value.total.total_cmp(&a.value.total));
                 attempts
@@ -138,22 +139,23 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
     }
 
     fn descent(&mut self, start: Start) -> Result<Attempt> {
-        self.begin("coordinate-descent");
         let objective = self.objective();
-        let sizes = (0..objective.groups()).map(|group| objective.size(group));
+        let identity = |group: usize| Permutation::identity(objective.size(group));
         let permutations = match start {
-            Start::Identity => sizes.map(Permutation::identity).collect(),
-            Start::Random => sizes
-                .enumerate()
-                .map(|(group, size)| Permutation::random(size, &Stream::new(self.seed, "align/start", group as u64)))
-                .collect(),
+            Start::Identity => (0..objective.groups()).map(identity).collect(),
+            Start::Random => random_start(objective, self.seed, "align/start"),
         };
+        self.descent_from("coordinate-descent", permutations)
+    }
+
+    fn descent_from(&mut self, name: &'static str, permutations: Vec<Permutation>) -> Result<Attempt> {
+        self.begin(name);
         let costs = self.costs.fork();
-        let duals = vec![None; objective.groups()];
+        let duals = vec![None; self.objective().groups()];
         self.descend(costs, permutations, duals)
     }
 
-    /// Assigns group after group, those not yet assigned being at the centre of the Birkhoff polytope; then descends.
+    /// Assigns coordinate after coordinate, those not yet assigned being at the centre of the Birkhoff polytope; then descends.
     fn greedy(&mut self, name: &'static str, order: impl Iterator<Item = usize>) -> Result<Attempt> {
         self.begin(name);
         let objective = self.objective();
@@ -161,18 +163,20 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
         let mut duals: Duals = vec![None; objective.groups()];
         let mut known: Vec<Option<Permutation>> = vec![None; objective.groups()];
         for batch in independent(objective, order) {
-            for &group in &batch {
+            for group in batch.iter().flat_map(|coordinate| coordinate.groups()) {
                 costs.update(group, |other| known[other].as_ref());
             }
-            for (group, assignment) in batch.iter().zip(self.solve(&batch, &costs.matrices, &mut duals)?) {
-                known[*group] = Some(permutation(assignment));
+            for (coordinate, step) in batch.iter().zip(self.solve(&batch, &costs.matrices, &mut duals)?) {
+                for (group, new) in coordinate.groups().zip(step.permutations) {
+                    known[group] = Some(new);
+                }
             }
         }
         let permutations = known.into_iter().map(|known| known.expect("every group was assigned")).collect();
         self.descend(costs, permutations, duals)
     }
 
-    /// Coordinate ascent of the objective: assigns groups in random order until none gains.
+    /// Coordinate ascent of the objective: assigns coordinates in random order until none gains.
     fn descend(&mut self, costs: Costs<'a>, mut permutations: Vec<Permutation>, mut duals: Duals) -> Result<Attempt> {
         self.sweep(costs, &mut permutations, &mut duals, u64::MAX)?;
         Ok(self.attempt(permutations))
@@ -192,21 +196,21 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
         sweeps: u64,
     ) -> Result<()> {
         let objective = self.objective();
+        // Of each group: whether nothing that its costs depend on has changed since it was assigned.
         let mut settled = vec![false; objective.groups()];
         for sweep in 0..sweeps {
-            let order = Permutation::random(objective.groups(), &Stream::new(self.seed, "align/order", sweep));
-            let order = order.as_slice().iter().map(|group| *group as usize);
-            for batch in independent(objective, order) {
-                let batch: Vec<usize> = batch.into_iter().filter(|group| !settled[*group]).collect();
-                for &group in &batch {
+            let count = objective.coordinates.len();
+            let order = Permutation::random(count, &Stream::new(self.seed, "align/order", sweep));
+            let order = order.as_slice().iter().map(|coordinate| *coordinate as usize);
+            for mut batch in independent(objective, order) {
+                batch.retain(|coordinate| coordinate.groups().any(|group| !settled[group]));
+                for group in batch.iter().flat_map(|coordinate| coordinate.groups()) {
                     costs.update(group, |other| Some(&permutations[other]));
                     settled[group] = true;
                 }
-                for (&group, assignment) in batch.iter().zip(self.solve(&batch, &costs.matrices, duals)?) {
-                    let trusted = sweep < TRUSTED;
-                    if let Some(new) = better(&costs, group, permutation(assignment), permutations, trusted) {
-                        permutations[group] = new;
-                        objective.neighbours[group].iter().for_each(|other| settled[*other] = false);
+                for (coordinate, step) in batch.iter().zip(self.solve(&batch, &costs.matrices, duals)?) {
+                    for changed in take(&costs, coordinate, step, permutations, sweep < TRUSTED) {
+                        objective.neighbours[changed].iter().for_each(|other| settled[*other] = false);
                     }
                 }
             }
@@ -225,6 +229,7 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
         self.begin("frank-wolfe");
         let objective = self.objective();
         let groups: Vec<usize> = (0..objective.groups()).collect();
+        let coordinates: Vec<&Coordinate> = objective.coordinates.iter().collect();
         let mut costs = self.costs.fork();
         let mut duals: Duals = vec![None; groups.len()];
         let mut points: Vec<Vec<f32>> = groups
@@ -233,8 +238,8 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
             .collect();
         let mut gradients: Vec<Vec<f32>> = groups.iter().map(|group| costs.matrices[*group].clone()).collect();
         for _ in 0..STEPS {
-            let found = self.solve(&groups, &gradients, &mut duals)?;
-            let vertices: Vec<Permutation> = found.into_iter().map(permutation).collect();
+            let steps = self.solve(&coordinates, &gradients, &mut duals)?;
+            let vertices = by_group(&objective.coordinates, steps);
             for &group in &groups {
                 costs.update(group, |other| Some(&vertices[other]));
             }
@@ -265,136 +270,64 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
                 }
             }
         }
-        let rounded = self.solve(&groups, &points, &mut vec![None; groups.len()])?;
-        let permutations = rounded.into_iter().map(permutation).collect();
-        self.descend(costs, permutations, duals)
+        let rounded = self.solve(&coordinates, &points, &mut vec![None; groups.len()])?;
+        self.descend(costs, by_group(&objective.coordinates, rounded), duals)
     }
 
-    /// Solves the problems of some groups, side by side.
-    fn solve(&mut self, groups: &[usize], matrices: &[Vec<f32>], duals: &mut Duals) -> Result<Vec<Assignment>> {
-        let objective = self.objective();
-        let problem = |group: usize| (&matrices[group][..], objective.size(group));
-        let found = self.assigners.solve(self.costs.pool, groups, problem, duals, self.monitor);
-        found.map_err(|error| objective.explain(error))
+    /// Solves the problems of some coordinates, side by side.
+    fn solve(&mut self, coordinates: &[&Coordinate], matrices: &[Vec<f32>], duals: &mut Duals) -> Result<Vec<Step>> {
+        let found = self.assigners.solve(self.costs.pool, &problems(coordinates), matrices, duals, self.monitor);
+        found.map_err(|error| self.objective().explain(error))
     }
 
-    /// Solves the problems of all groups, each from column duals that are made of its matrix and the number of its units.
+    /// Solves the problems of all coordinates, each from column duals that are made of its matrix and the number of its units.
     pub(super) fn assign_from(
         &mut self,
         costs: &Costs<'_>,
         start: impl Fn(&[f32], usize) -> Option<Vec<f64>> + Sync,
-    ) -> Result<Vec<Assignment>> {
-        let objective = self.objective();
-        let groups: Vec<usize> = (0..objective.groups()).collect();
-        let problem = |group: usize| (&costs.matrices[group][..], objective.size(group));
-        let start = |_, gains: &[f32], units| start(gains, units).map(Cow::from);
-        let found = self.assigners.solve_from(self.costs.pool, &groups, problem, start, self.monitor);
-        found.map_err(|error| objective.explain(error))
+    ) -> Result<Vec<Step>> {
+        let coordinates: Vec<&Coordinate> = self.objective().coordinates.iter().collect();
+        let (pool, problems) = (self.costs.pool, problems(&coordinates));
+        let found = self.assigners.solve_from(pool, &problems, &costs.matrices, start, self.monitor);
+        found.map_err(|error| self.objective().explain(error))
     }
 }
 
-/// The last column duals of each problem: where its next assignment starts.
-pub(super) type Duals = Vec<Option<Vec<f64>>>;
-
-/// Problems that are solved side by side, each warm-started from the duals of the one before it: their memory, and how many were solved.
-pub(super) struct Assigners {
-    problems: Vec<Mutex<Assigner>>,
-    pub(super) solved: usize,
+fn problems<'c>(coordinates: &[&'c Coordinate]) -> Vec<Problem<'c>> {
+    coordinates.iter().map(|coordinate| Problem { coordinate, first: 0 }).collect()
 }
 
-impl Assigners {
-    pub(super) fn new(count: usize) -> Self {
-        Self { problems: (0..count).map(|_| Mutex::new(Assigner::new(Isa::detect()))).collect(), solved: 0 }
-    }
-
-    /// Solves some of the problems; `problem` gives the gains, (rows, columns), and their number of rows.
-    pub(super) fn solve<'m>(
-        &mut self,
-        pool: &ThreadPool,
-        problems: &[usize],
-        problem: impl Fn(usize) -> (&'m [f32], usize) + Sync,
-        duals: &mut Duals,
-        monitor: &mut Monitor<'_>,
-    ) -> Result<Vec<Assignment>> {
-        let start = |number: usize, _: &[f32], _| duals[number].as_deref().map(Cow::from);
-        let found = self.solve_from(pool, problems, problem, start, monitor)?;
-        for (number, assignment) in problems.iter().zip(&found) {
-            duals[*number] = Some(assignment.column_duals.clone());
-        }
-        Ok(found)
-    }
-
-    /// The same, each from the column duals that `start` makes of its number, its gains and their number of rows.
-    pub(super) fn solve_from<'m, 's>(
-        &mut self,
-        pool: &ThreadPool,
-        problems: &[usize],
-        problem: impl Fn(usize) -> (&'m [f32], usize) + Sync,
-        start: impl Fn(usize, &[f32], usize) -> Option<Cow<'s, [f64]>> + Sync,
-        monitor: &mut Monitor<'_>,
-    ) -> Result<Vec<Assignment>> {
-        let found: Vec<Mutex<Option<Result<Assignment>>>> = problems.iter().map(|_| Mutex::new(None)).collect();
-        let together = TOGETHER * pool.threads();
-        for (problems, found) in problems.chunks(together).zip(found.chunks(together)) {
-            pool.for_each(problems.len(), |index| {
-                let number = problems[index];
-                let mut assigner = self.problems[number].lock().expect(NO_PANIC);
-                let (gains, rows) = problem(number);
-                let solved = assigner.solve(Goal::Maximise, gains, rows, start(number, gains, rows).as_deref());
-                *found[index].lock().expect(NO_PANIC) = Some(solved);
-            });
-            self.solved += problems.len();
-            monitor.at(self.solved, 0)?;
-        }
-        let found = found.into_iter().map(|found| found.into_inner().expect(NO_PANIC).expect("each was solved"));
-        found.collect()
-    }
+/// The permutations of all groups, in their order.
+pub(super) fn by_group(coordinates: &[Coordinate], steps: impl IntoIterator<Item = Step>) -> Vec<Permutation> {
+    let each = coordinates.iter().zip(steps).flat_map(|(coordinate, step)| coordinate.groups().zip(step.permutations));
+    let mut all: Vec<(usize, Permutation)> = each.collect();
+    all.sort_by_key(|(group, _)| *group);
+    all.into_iter().map(|(_, permutation)| permutation).collect()
 }
 
-pub(super) fn permutation(assignment: Assignment) -> Permutation {
-    Permutation::new(assignment.columns).expect("an assignment is a permutation")
+/// How often `best` starts again.
+fn restarts(objective: &Objective<'_>) -> usize {
+    let units: usize = (0..objective.groups()).map(|group| objective.size(group)).sum();
+    let structured = objective.coordinates.iter().any(|own| own.coupled || !own.children.is_empty());
+    if structured && units <= RESTARTED { RESTARTS } else { 0 }
 }
 
-/// The new permutation of a group as far as it is truly better than the present one, not by rounding only; none if it is not at all.
-///
-/// With the others as they are, what is gained is the sum over the cycles in which units exchange their partners, so each is taken or left.
-fn better(
-    costs: &Costs<'_>,
-    group: usize,
-    new: Permutation,
-    permutations: &[Permutation],
-    trusted: bool,
-) -> Option<Permutation> {
-    let (old, own) = (permutations[group].as_slice(), new.as_slice());
-    let (mut gain, mut size, mut count) = (0.0, 0.0, 0.0);
-    for (row, (new, old)) in costs.matrices[group].chunks_exact(old.len()).zip(own.iter().zip(old)) {
-        if new != old {
-            let (new, old) = (f64::from(row[*new as usize]), f64::from(row[*old as usize]));
-            gain += new - old;
-            size += new.abs() + old.abs();
-            count += 1.0;
+/// Random permutations that keep the blocks of families.
+fn random_start(objective: &Objective<'_>, seed: u64, label: &str) -> Vec<Permutation> {
+    let stream = |group: usize| Stream::new(seed, label, group as u64);
+    let mut all: Vec<Permutation> =
+        (0..objective.groups()).map(|group| Permutation::random(objective.size(group), &stream(group))).collect();
+    for coordinate in &objective.coordinates {
+        for &child in &coordinate.children {
+            let blocks = &all[coordinate.outer];
+            let len = objective.size(child) / blocks.len();
+            let stream = |block: usize| Stream::new(seed, &format!("{label}/{child}"), block as u64);
+            let inner: Vec<_> = (0..blocks.len()).map(|block| Permutation::random(len, &stream(block))).collect();
+            let composed = Permutation::of_blocks(blocks, |block| inner[block].as_slice());
+            all[child] = composed.expect("permutations inside of blocks");
         }
     }
-    let rounding = SURE * costs.errors[group] * f64::sqrt(2.0 * count);
-    if trusted && gain > CLEAR * size + rounding {
-        return Some(new);
-    }
-    let holder = permutations[group].inverse();
-    let (mut kept, mut seen) = (old.to_vec(), vec![false; old.len()]);
-    for start in 0..old.len() {
-        let (mut cycle, mut unit) = (Vec::new(), start);
-        while !seen[unit] {
-            seen[unit] = true;
-            cycle.push((unit, own[unit], old[unit]));
-            unit = holder.as_slice()[own[unit] as usize] as usize;
-        }
-        if cycle.len() > 1 && costs.objective.gain(group, &cycle, permutations) > 0.0 {
-            for (unit, new, _) in cycle {
-                kept[unit] = new;
-            }
-        }
-    }
-    (kept != old).then(|| Permutation::new(kept).expect("whole cycles of a permutation"))
+    all
 }
 
 /// Sum of the products of two matrices, entry by entry.
@@ -403,15 +336,17 @@ pub(super) fn inner(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).fold(0.0, |total, (a, b)| total + f64::from(*a) * f64::from(*b))
 }
 
-/// The order as batches of groups that share no tensor. Groups that do keep their order: the result stays the same.
-fn independent(objective: &Objective<'_>, order: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
+/// The order as batches of coordinates that share no tensor. Those that do keep their order: the result stays the same.
+fn independent<'a>(objective: &'a Objective<'_>, order: impl Iterator<Item = usize>) -> Vec<Vec<&'a Coordinate>> {
     let mut batches: Vec<Vec<usize>> = Vec::new();
-    for group in order {
-        let meets = |batch: &Vec<usize>| batch.iter().any(|other| objective.neighbours[group].contains(other));
+    for index in order {
+        let neighbours = &objective.coordinates[index].neighbours;
+        let meets = |batch: &Vec<usize>| batch.iter().any(|other| neighbours.contains(other));
         match batches.iter().rposition(meets).map_or(0, |last| last + 1) {
-            at if at < batches.len() => batches[at].push(group),
-            _ => batches.push(vec![group]),
+            at if at < batches.len() => batches[at].push(index),
+            _ => batches.push(vec![index]),
         }
     }
-    batches
+    let coordinates = |batch: Vec<usize>| batch.into_iter().map(|index| &objective.coordinates[index]).collect();
+    batches.into_iter().map(coordinates).collect()
 }

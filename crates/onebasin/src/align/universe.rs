@@ -1,11 +1,12 @@
 //! Brings many posteriors together all at once: Frank-Wolfe over the permutations of all members into one universe.
 
+use super::assigners::{Assigners, Problem};
 use super::mean::Work;
 use super::members::{from_the_first, read};
 use super::objective::chosen;
 use super::products::{Factors, Products};
 use super::relaxed::Relaxed;
-use super::solve::{Assigners, GAP, STEPS, inner, permutation};
+use super::solve::{GAP, STEPS, by_group, inner};
 use super::{Criterion, Many, Members, Objective, Settings, subtask, to_mean};
 use crate::error::Result;
 use crate::progress::Monitor;
@@ -74,24 +75,25 @@ fn frank_wolfe(
         member.step(spec, &identity, START);
         relaxed.push(member);
     }
-    // Checks that no tensor has more than two groups; the values do not matter.
+    // Checks that no tensor has more than two permuted axes; the values do not matter.
     let views = Objective::new(spec, Vec::new(), None)?;
     let mut gradients = Gradients::new(&views, pool);
-    let problems: Vec<usize> = (0..relaxed.len() * sizes.len()).collect();
-    let mut assigners = Assigners::new(problems.len());
-    let mut duals = vec![None; problems.len()];
+    let coordinates = &views.coordinates[..];
+    let matrices = relaxed.len() * sizes.len();
+    let members = (0..matrices).step_by(sizes.len().max(1));
+    let problems: Vec<Problem<'_>> =
+        members.flat_map(|first| coordinates.iter().map(move |coordinate| Problem { coordinate, first })).collect();
+    let mut assigners = Assigners::new(matrices);
+    let mut duals = vec![None; matrices];
     let mut steps = 0;
     let mut expected = f64::NAN;
-    let size = |problem: usize| sizes[problem % sizes.len()];
     while steps < STEPS {
         let here = total(&anchor, &relaxed, |feature| &feature.current, 1.0);
         let matrices = gradients.at(&here, &relaxed);
-        let found =
-            assigners.solve(pool, &problems, |problem| (&matrices[problem], size(problem)), &mut duals, monitor)?;
+        let mut found = assigners.solve(pool, &problems, matrices, &mut duals, monitor)?.into_iter();
         steps += 1;
-        let mut found = found.into_iter().map(permutation);
         for member in &mut relaxed {
-            member.vertex = found.by_ref().take(sizes.len()).collect();
+            member.vertex = by_group(coordinates, found.by_ref());
         }
         pool.chunks(&mut relaxed, 1, |_, relaxed| relaxed[0].aim(spec, &identity));
         let mixed = total(&anchor, &relaxed, |feature| &feature.mixed, 2.0);
@@ -112,13 +114,13 @@ fn frank_wolfe(
         expected = objective.at(step);
         pool.chunks(&mut relaxed, 1, |_, relaxed| relaxed[0].step(spec, &identity, step as f32));
     }
-    let point = |problem: usize| &relaxed[problem / sizes.len()].points[problem % sizes.len()][..];
-    let unknown = &mut vec![None; problems.len()];
-    let rounded = assigners.solve(pool, &problems, |problem| (point(problem), size(problem)), unknown, monitor)?;
-    let mut rounded = rounded.into_iter().map(permutation);
+    let members = relaxed.len();
+    let points: Vec<Vec<f32>> = relaxed.into_iter().flat_map(|member| member.points).collect();
+    let unknown = &mut vec![None; matrices];
+    let mut rounded = assigners.solve(pool, &problems, &points, unknown, monitor)?.into_iter();
     let mut all = vec![Permutations::identity(spec)];
-    for _ in &relaxed {
-        all.push(Permutations::new(spec, rounded.by_ref().take(sizes.len()).collect())?);
+    for _ in 0..members {
+        all.push(Permutations::new(spec, by_group(coordinates, rounded.by_ref()))?);
     }
     Ok((all, assigners.solved))
 }

@@ -111,8 +111,8 @@ pub enum Error {
         /// The criteria that need none.
         others: List,
     },
-    /// A tensor that one permutation acts on twice, or more than two do.
-    #[error("tensor `{tensor}` is permuted by {groups}; alignment needs at most two different permutations for each")]
+    /// A tensor of which more than two axes are permuted.
+    #[error("tensor `{tensor}` is permuted by {groups}; alignment needs at most two permuted axes of each")]
     NotBilinear {
         /// Name of the tensor.
         tensor: String,

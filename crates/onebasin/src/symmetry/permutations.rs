@@ -1,6 +1,7 @@
 //! Permutations: of one group of units with its algebra and random ones, and one for each group of a network.
 
-use super::{Group, Spec};
+use super::family::check_blocks;
+use super::{Family, Group, Spec};
 use crate::error::{Error, List, Result};
 use crate::keys::Members;
 use crate::rng::{Stream, below};
@@ -70,6 +71,17 @@ impl Permutation {
             }
         }
         Ok(permutation)
+    }
+
+    /// The order `blocks` of equal blocks, with the units of block b, where they come from, in the order `inner(b)`.
+    ///
+    /// Unit u of block b comes from unit `inner(b)[u]` of block `blocks[b]`.
+    pub fn of_blocks<'i>(blocks: &Self, inner: impl Fn(usize) -> &'i [u32]) -> Result<Self> {
+        let each = blocks.0.iter().enumerate().flat_map(|(block, from)| {
+            let inner = inner(block);
+            inner.iter().map(move |unit| from * inner.len() as u32 + unit)
+        });
+        Self::new(each.collect())
     }
 
     /// Number of units.
@@ -180,18 +192,34 @@ impl Permutations {
         Self { groups: Arc::clone(spec.shared_groups()), permutations }
     }
 
-    /// Uniformly random ones; that of a group depends on the seed, its name and its size only.
+    /// Uniformly random ones; that of a group depends on the seed, its name and its size only, and on those of its parent.
     pub fn random(spec: &Spec, seed: u64) -> Self {
-        let random = |group: &Group| {
-            Permutation::random(group.size, &Stream::new(seed, &format!("permutation/{}", group.name), 0))
+        let groups = spec.groups();
+        let random = |group: &Group, size: usize, index: usize| {
+            Permutation::random(size, &Stream::new(seed, &format!("permutation/{}", group.name), index as u64))
         };
-        let permutations = spec.groups().iter().map(random).collect();
+        let mut permutations: Vec<Permutation> = groups.iter().map(|group| random(group, group.size, 0)).collect();
+        for Family { parent, children } in spec.families() {
+            for child in children {
+                let blocks = &permutations[parent];
+                let len = groups[child].size / blocks.len();
+                let inner: Vec<_> = (0..blocks.len()).map(|block| random(&groups[child], len, block)).collect();
+                let composed = Permutation::of_blocks(blocks, |block| inner[block].as_slice());
+                permutations[child] = composed.expect("permutations inside of blocks");
+            }
+        }
         Self { groups: Arc::clone(spec.shared_groups()), permutations }
     }
 
     /// Uniformly random ones with `transpositions` in all, divided in proportion to the most that each group can have.
+    ///
+    /// Refuses families: a swap of two blocks takes several transpositions at once, so not every number is possible.
     pub fn with_transpositions(spec: &Spec, transpositions: usize, seed: u64) -> Result<Self> {
         let groups = spec.shared_groups();
+        if let Some(Group { name, within: Some(parent), .. }) = groups.iter().find(|group| group.within.is_some()) {
+            let difference = format!("`{name}` moves in the blocks of `{parent}`, not by any number of transpositions");
+            return Err(Error::Permutations { difference });
+        }
         let most: usize = groups.iter().map(|group| group.size - 1).sum();
         if transpositions > most {
             let value = format_args!("{transpositions} where {most} are possible");
@@ -210,7 +238,7 @@ impl Permutations {
         Ok(Self { permutations: permutations.collect::<Result<_>>()?, groups: Arc::clone(groups) })
     }
 
-    /// The permutations given, in the order of the groups.
+    /// The permutations given, in the order of the groups; those of a family keep its blocks.
     pub fn new(spec: &Spec, permutations: Vec<Permutation>) -> Result<Self> {
         let groups = spec.shared_groups();
         if permutations.len() != groups.len() {
@@ -224,6 +252,7 @@ impl Permutations {
                 return Err(Error::Permutations { difference });
             }
         }
+        check_blocks(groups, &permutations).map_err(|difference| Error::Permutations { difference })?;
         Ok(Self { groups: Arc::clone(groups), permutations })
     }
 
@@ -258,9 +287,14 @@ impl Permutations {
     }
 
     /// Replaces the permutation of group `index` by one of as many units.
+    ///
+    /// # Panics
+    /// If it has another number of units, or does not keep the blocks of a family.
     pub fn set(&mut self, index: usize, permutation: Permutation) {
         assert_eq!(permutation.len(), self.groups[index].size, "a permutation of group `{}`", self.groups[index].name);
         self.permutations[index] = permutation;
+        let kept = check_blocks(&self.groups, &self.permutations);
+        assert!(kept.is_ok(), "a permutation of a family: {kept:?}");
     }
 
     /// The ones that undo these.

@@ -13,7 +13,7 @@ pub const PRIOR_THRESHOLD: f64 = 0.02;
 /// The mean of KL(q ‖ prior), in nats, over all parameters that enter, shift or leave each unit, (group, unit).
 ///
 /// q is normal with these means and standard deviations, the prior is normal around zero with one variance for each tensor.
-/// A standard deviation of zero is infinitely far away.
+/// A standard deviation of zero is infinitely far away, and so are the units of a group that no tensor has.
 pub fn distance_from_prior(spec: &Spec, mean: &Params, std: &Params, variances: &[f64]) -> Result<Vec<Vec<f64>>> {
     spec.layout().check_same(mean.layout())?;
     spec.layout().check_same(std.layout())?;
@@ -42,7 +42,7 @@ pub fn distance_from_prior(spec: &Spec, mean: &Params, std: &Params, variances: 
     }
     for (sums, count) in sums.iter_mut().zip(counts) {
         for sum in sums {
-            *sum /= count as f64;
+            *sum = if count == 0 { f64::INFINITY } else { *sum / count as f64 };
         }
     }
     Ok(sums)

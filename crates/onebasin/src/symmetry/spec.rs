@@ -1,6 +1,7 @@
 //! How permutations of groups of units act on every axis of every tensor, in memory and in files.
 
-use super::{Patch, Permutations, patch, trace};
+use super::family::{check_parents, families};
+use super::{Family, Patch, Permutations, patch, trace};
 use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::keys::number;
@@ -18,6 +19,23 @@ pub struct Group {
     /// Number of units.
     #[serde(rename = "units")]
     pub size: usize,
+    /// Name of its parent, if it has one: the units come in equal blocks, one for each unit of the parent. Block b follows
+    /// unit b of the parent, and the units inside a block may be reordered too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
+}
+
+impl Group {
+    /// A group that is within no other.
+    pub fn new(name: impl Into<String>, size: usize) -> Self {
+        Self { name: name.into(), size, within: None }
+    }
+
+    /// The same group within another.
+    #[must_use]
+    pub fn within(self, parent: impl Into<String>) -> Self {
+        Self { within: Some(parent.into()), ..self }
+    }
 }
 
 /// How permutations act on the indices of an axis.
@@ -112,6 +130,10 @@ impl Spec {
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
+    /// The groups that are within others, with their parents.
+    pub fn families(&self) -> Vec<Family> {
+        families(&self.groups)
+    }
     pub(super) fn shared_groups(&self) -> &Arc<[Group]> {
         &self.groups
     }
@@ -176,7 +198,8 @@ fn check(layout: &Layout, groups: &[Group], axes: &[Vec<Vec<Segment>>]) -> std::
     if axes.len() != layout.tensors().len() {
         return Err(format!("it has {} tensors, the layout {}", axes.len(), layout.tensors().len()));
     }
-    let mut used = vec![false; groups.len()];
+    // A parent may occur in the blocks of its children alone.
+    let mut used = check_parents(groups)?;
     for (tensor, axes) in layout.tensors().iter().zip(axes) {
         let (name, shape) = (tensor.name(), tensor.shape());
         if axes.len() != shape.len() {

@@ -90,7 +90,7 @@ fn name_groups(arch: &Arch, classes: &Classes, nodes: &[Axis]) -> (Vec<Group>, V
                 let name = node.name.strip_suffix(".out").unwrap_or(&node.name);
                 // What leaves the first block of a stage is the stream of the whole stage.
                 let name = name.strip_suffix(".block1").unwrap_or(name).to_owned();
-                groups.push(Group { name, size: classes.sizes[class] });
+                groups.push(Group::new(name, classes.sizes[class]));
             }
         }
     }

@@ -1,8 +1,11 @@
 //! Many posteriors aligned with each other: planted permutations are found, objectives never decrease, cycles close.
 
 mod errors;
+mod families;
 mod relabelling;
 mod stopping;
+#[path = "../align/structured.rs"]
+mod structured;
 mod together;
 
 use onebasin::align::{Criterion, Settings};

@@ -1,6 +1,7 @@
 //! Permutations, what they do to parameters, and that a network does not notice.
 
 mod algebra;
+mod families;
 mod function;
 mod json;
 mod networks;

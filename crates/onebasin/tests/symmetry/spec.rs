@@ -86,7 +86,7 @@ fn patches_cover_every_parameter_once() {
 /// Repeats, blocks, several segments, one group twice in a tensor, three permuted axes and axes of one index.
 fn odd_spec() -> Spec {
     let layout = Layout::new([("a", &[14, 3, 2][..]), ("b", &[1, 2, 1]), ("c", &[3, 2, 3]), ("d", &[])]).unwrap();
-    let groups = [("three", 3), ("two", 2), ("one", 1)].map(|(name, size)| Group { name: name.into(), size });
+    let groups = [("three", 3), ("two", 2), ("one", 1)].map(|(name, size)| Group::new(name, size));
     let first = Segment { action: Action::Permuted(1), units: 2, repeat: 2, blocks: 3 };
     let axes = vec![
         vec![
@@ -172,7 +172,7 @@ proptest! {
 #[test]
 fn contradictions_are_refused() {
     let layout = Arc::new(Layout::new([("w", &[4, 3][..])]).unwrap());
-    let group = |name: &str, size| Group { name: name.into(), size };
+    let group = |name: &str, size| Group::new(name, size);
     let fixed = |units| vec![Segment::new(Action::Fixed, units)];
     let refused = |groups: &[Group], axes: Vec<Vec<Vec<Segment>>>| {
         let error = Spec::new(&layout, groups.to_vec(), axes).unwrap_err().to_string();

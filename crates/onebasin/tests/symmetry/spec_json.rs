@@ -67,15 +67,16 @@ fn claims_cost_nothing() {
     assert!(spec.layout().check_same(&layout).is_err());
 }
 
-/// A spec of up to three groups and tensors of up to three axes, each of up to three segments.
+/// A spec of up to three groups, those within the first that can be, and tensors of up to three axes, each of up to three segments.
 fn specs() -> impl Strategy<Value = Spec> {
     let segment = (0..5usize, 1..4usize, 1..3usize, 1..3usize);
     let tensors = vec(vec(vec(segment, 1..4), 0..4), 0..4);
-    (vec(1..5usize, 0..4), tensors).prop_map(|(sizes, tensors)| {
-        let groups: Vec<Group> = (0..)
-            .zip(&sizes)
-            .map(|(index, size): (usize, _)| Group { name: format!("g{index}"), size: *size })
-            .collect();
+    (vec(1..5usize, 0..4), tensors, any::<bool>()).prop_map(|(sizes, tensors, nested)| {
+        let group = |(index, size): (usize, &usize)| {
+            let group = Group::new(format!("g{index}"), *size);
+            if nested && index > 0 && size % sizes[0] == 0 { group.within("g0") } else { group }
+        };
+        let groups: Vec<Group> = (0..).zip(&sizes).map(group).collect();
         let segment = |&(kind, units, repeat, blocks): &(usize, usize, usize, usize)| match kind {
             0 => Segment { repeat, blocks, ..Segment::new(Action::Fixed, units) },
             kind if kind <= sizes.len() => {

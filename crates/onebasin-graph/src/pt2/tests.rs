@@ -1,0 +1,1 @@
+//! Archives that lie, and small programs whose translation is known.

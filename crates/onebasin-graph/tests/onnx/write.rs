@@ -36,7 +36,9 @@ impl Message {
     }
     pub(crate) fn packed(self, field: u64, numbers: &[i64]) -> Self {
         let mut packed = Message::default();
-        numbers.iter().for_each(|number| packed.varint(*number as u64));
+        for number in numbers {
+            packed.varint(*number as u64);
+        }
         self.message(field, &packed)
     }
     fn each<T>(self, all: &[T], add: impl Fn(Self, &T) -> Self) -> Self {

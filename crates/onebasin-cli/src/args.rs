@@ -1,6 +1,6 @@
 //! What can be typed on the command line; the settings of stages are the library's own.
 
-use crate::commands::{align, arch, data, help, init, man, measure, report, run, show, train};
+use crate::commands::{align, arch, data, help, init, man, measure, report, run, show, symmetry, train};
 use crate::printer::{ExitStatus, Messages, Printer};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
@@ -54,9 +54,15 @@ pub(crate) enum Command {
     /// same functions as before, their permutations, and alignment.json with objective, bound and distances. Several
     /// criteria or solvers give a folder each.
     ///
+    /// With --network, reads checkpoints of any network: safetensors, PyTorch or NumPy files, of points or of mean-field
+    /// posteriors. Writes the same files with the units permuted and every other byte as it was. An ONNX network is also run on
+    /// random inputs, with the file on disk, to show that its function is the same.
+    ///
     /// Exit codes: 0 aligned, 1 a network's function changed by more than rounding, 2 wrong input, 130 stopped by SIGINT,
     /// 143 stopped by SIGTERM.
-    #[command(after_help = "Example:\n  onebasin align runs/seed1 runs/seed2 -o runs/aligned")]
+    #[command(
+        after_help = "Example:\n  onebasin align runs/seed1 runs/seed2 -o runs/aligned\n  onebasin align a.pt b.pt --network net.onnx -o aligned"
+    )]
     Align(align::AlignArgs),
     /// Describe a network: its tensors, its hidden layers, its size and its cost
     #[command(after_help = "Example:\n  onebasin arch mlp --hidden 512,512,512")]
@@ -145,6 +151,18 @@ pub(crate) enum Command {
     /// measurements and experiments, finished or not.
     #[command(after_help = "Example:\n  onebasin show runs/seed1")]
     Show(show::ShowArgs),
+    /// Find which units of a network can be permuted without a change of its function
+    ///
+    /// Reads the graph of a network, follows its axes through all operations, and prints the groups of units that can be
+    /// permuted, what they are in every tensor, and why all others stay fixed: a file that a person can read and edit, and that
+    /// other commands take as --network. With --check, all groups of a checkpoint are permuted at random, and the outputs of
+    /// the network before and after are compared.
+    ///
+    /// Exit codes: 0 found, 1 a network's function changed by more than rounding, 2 wrong input.
+    #[command(
+        after_help = "Example:\n  onebasin symmetry net.onnx > net.symmetry.toml\n  onebasin symmetry --check net.onnx a.pt"
+    )]
+    Symmetry(symmetry::SymmetryArgs),
     /// Train a posterior: MAP, variational inference, IVON, ensembles or Hamiltonian Monte Carlo
     ///
     /// Writes posterior.safetensors, result.json, metrics.jsonl, TensorBoard events and the whole configuration into one
@@ -182,6 +200,7 @@ impl Command {
             Self::Report(args) => report::run(&args, printer),
             Self::Run(args) => run::run(&args, printer),
             Self::Show(args) => show::run(&args, printer),
+            Self::Symmetry(args) => symmetry::run(&args, printer),
             Self::Train(args) => train::run(&args, printer),
         }
     }

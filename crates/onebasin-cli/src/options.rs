@@ -2,6 +2,7 @@
 
 use crate::printer::Printer;
 use onebasin::error::Error;
+use onebasin::foreign::{ReadOptions, Wanted};
 use onebasin::threads;
 use onebasin::threads::ThreadPool;
 use std::path::PathBuf;
@@ -42,6 +43,46 @@ impl MachineArgs {
         printer.detail(&format!("{} threads, {kind}, data in {}", pool.threads(), self.data.folder().display()));
         Ok(pool)
     }
+}
+
+/// How a network of another library and its checkpoints are read.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct NetworkArgs {
+    /// Size of an axis that the network gives a name in place of a size, such as `sequence=16`; the first axis of an input is 1
+    #[arg(long, value_name = "NAME=N", value_parser = dim)]
+    dim: Vec<(String, usize)>,
+    /// How the checkpoints store a posterior, such as `bayesian-torch`, or `points` [default: recognised by names]
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+    /// Beginnings of names of tensors that are no part of the network and stay as they are, such as `optimizer`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    keep: Vec<String>,
+}
+
+impl NetworkArgs {
+    pub(crate) fn read_options(&self) -> ReadOptions {
+        ReadOptions { dims: self.dim.iter().cloned().collect() }
+    }
+
+    pub(crate) fn wanted(&self) -> Wanted<'_> {
+        Wanted { format: self.format.as_deref(), keep: &self.keep }
+    }
+
+    /// How the checkpoints store a posterior.
+    pub(crate) fn format(&self) -> Option<String> {
+        self.format.clone()
+    }
+
+    /// Beginnings of names of tensors that stay as they are.
+    pub(crate) fn keep(&self) -> Vec<String> {
+        self.keep.clone()
+    }
+}
+
+fn dim(text: &str) -> Result<(String, usize), String> {
+    let (name, size) = text.rsplit_once('=').ok_or("it should be NAME=N, such as sequence=16")?;
+    let size = size.parse().ok().filter(|size| *size > 0).ok_or_else(|| format!("`{size}` is not a positive integer"))?;
+    Ok((name.to_owned(), size))
 }
 
 /// What happens to an earlier result, and how the new one is printed.

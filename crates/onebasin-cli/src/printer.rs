@@ -166,6 +166,10 @@ impl Printer {
         }
         // If standard error is closed too, nobody is left to be told.
         let _ = self.bars.suspend(|| io::stderr().lock().write_all(text.as_bytes()));
-        if diverged { ExitStatus::Diverged } else { ExitStatus::Error }
+        match known {
+            Some(Error::FunctionChanged { .. }) => ExitStatus::Problem,
+            _ if diverged => ExitStatus::Diverged,
+            _ => ExitStatus::Error,
+        }
     }
 }

@@ -1,21 +1,28 @@
 //! `onebasin align`: permutes the units of posteriors so that similar units have the same index.
 
 use super::run_stage;
-use crate::options::{MachineArgs, ResultArgs, as_flag};
+use crate::options::{MachineArgs, NetworkArgs, ResultArgs, as_flag};
 use crate::printer::{ExitStatus, Printer};
 use onebasin::experiment::stages::align::AlignResult;
-use onebasin::experiment::{Align, AlignSettings, Section};
-use onebasin_report::stages::align;
-use std::path::PathBuf;
+use onebasin::experiment::stages::align_network::PermutedCheckpoint;
+use onebasin::experiment::{Align, AlignNetwork, AlignSettings, Section};
+use onebasin::foreign::Checked;
+use onebasin_report::stages::{align, align_network};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AlignArgs {
-    /// Posteriors: files, or folders of trainings
+    /// Posteriors: files, or folders of trainings; with --network, checkpoints of that network
     #[arg(value_name = "POSTERIOR", required = true, num_args = 1..)]
     posteriors: Vec<PathBuf>,
     /// Folder to write
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    /// Network of another library: an ONNX file, an exported program of PyTorch (.pt2), or a symmetry (.toml)
+    #[arg(long, value_name = "FILE", help_heading = "Networks of other libraries")]
+    network: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Networks of other libraries")]
+    foreign: NetworkArgs,
     #[command(flatten)]
     pub(crate) settings: AlignSettings,
     #[command(flatten)]
@@ -24,9 +31,38 @@ pub(crate) struct AlignArgs {
     result: ResultArgs,
 }
 
+impl AlignArgs {
+    /// The alignment of checkpoints of a network.
+    fn with_network(&self, network: &Path, settings: AlignSettings) -> AlignNetwork {
+        AlignNetwork {
+            settings,
+            options: self.foreign.read_options(),
+            format: self.foreign.format(),
+            keep: self.foreign.keep(),
+            network: network.to_owned(),
+            checkpoints: self.posteriors.clone(),
+        }
+    }
+}
+
+/// Says how it is known that the function is the same.
+fn say_checked(member: &PermutedCheckpoint, folder: &Path, printer: &Printer) {
+    let file = folder.join(&member.file);
+    printer.say(&match &member.checked {
+        Checked::Run { inputs, change } => format!(
+            "{}: outputs changed by {change:.1e} of the largest on {inputs} random inputs, which is rounding",
+            file.display()
+        ),
+        Checked::ByGraph { reason } => format!(
+            "{}: the graph says that the function is the same; the network was not run, because {reason}",
+            file.display()
+        ),
+    });
+}
+
 /// Aligns by each criterion and solver: in the folder itself, if there is one combination, else in a folder for each.
 pub(crate) fn run(args: &AlignArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let AlignArgs { posteriors, output, settings, machine, result } = args;
+    let AlignArgs { posteriors, output, settings, machine, result, .. } = args;
     // As a whole: no combination alone shows that a list names something twice.
     settings.check().map_err(as_flag)?;
     let combinations = settings.combinations();
@@ -34,6 +70,17 @@ pub(crate) fn run(args: &AlignArgs, printer: &Printer) -> anyhow::Result<ExitSta
     for settings in combinations.clone() {
         let name = format!("{}-{}", settings.criteria[0], settings.solvers[0]);
         let folder = if combinations.len() == 1 { output.clone() } else { output.join(name) };
+        if let Some(network) = &args.network {
+            let stage = args.with_network(network, settings);
+            let ended = run_stage(&stage, Some(&folder), machine, result, printer, |found| {
+                found.members.iter().for_each(|member| say_checked(member, &folder, printer));
+                align_network::text(found)
+            })?;
+            match ended {
+                ExitStatus::Success => continue,
+                stopped => return Ok(stopped),
+            }
+        }
         let stage = Align { settings, posteriors: posteriors.clone() };
         let mut changed = false;
         let ended = run_stage(&stage, Some(&folder), machine, result, printer, |found| {

@@ -10,6 +10,7 @@ pub(crate) mod measure;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod symmetry;
 pub(crate) mod train;
 
 use crate::host::{Signals, Terminal};

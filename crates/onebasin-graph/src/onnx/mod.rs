@@ -21,6 +21,7 @@ mod inline;
 mod lists;
 mod opaque;
 mod translate;
+mod rewrite;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Seek};
@@ -30,6 +31,7 @@ use std::sync::Arc;
 pub use data::Initializer;
 pub use dims::Options;
 pub use names::looks_like_parameter;
+pub use rewrite::weights_as_inputs;
 pub use tensor::DataType;
 pub use translate::Copied;
 

@@ -153,7 +153,7 @@ fn totals(together: &Together) -> Table {
 }
 
 /// Six significant digits, whatever the size.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     let digits = if value == 0.0 || !value.is_finite() { 0 } else { value.abs().log10().floor() as i32 };
     if (-4..9).contains(&digits) { format!("{value:.*}", (5 - digits).max(0) as usize) } else { format!("{value:.5e}") }
 }

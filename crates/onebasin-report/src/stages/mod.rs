@@ -84,6 +84,7 @@ macro_rules! stages {
 // rustfmt does not find modules that a macro declares; `.ci/run` formats them by their names.
 stages! {
     align: Align,
+    align_network: AlignNetwork,
     barrier: Barrier,
     compact: Compact,
     plane: Plane,

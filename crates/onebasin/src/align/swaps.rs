@@ -8,8 +8,9 @@ use crate::symmetry::{Patch, Permutation};
 
 /// The groups and pairs of units whose swap should gain, those that promise most first; at most as many as there are units.
 ///
-/// With P the present permutation and D what a swap of the partners of i and j adds to it, a quadratic tensor gains <gradient, D> + <A, D B Dᵀ>.
-/// As D = (eᵢ − eⱼ)(e_{p[j]} − e_{p[i]})ᵀ, the last is a product of four entries of A and four of B. The costs are the gradient at P.
+/// With P the present permutation and D what a swap of the partners of i and j adds to it, a quadratic tensor gains
+/// `<gradient, D> + <A, D B Dᵀ>`. As `D = (eᵢ − eⱼ)(e_{p[j]} − e_{p[i]})ᵀ`, the last is a product of four entries of A and four
+/// of B. The costs are the gradient at P.
 pub(super) fn promising_swaps(
     costs: &Costs<'_>,
     coordinate: &Coordinate,
@@ -45,7 +46,7 @@ pub(super) fn promising_swaps(
     promising.into_iter().take(most).map(|(_, swap)| swap).collect()
 }
 
-/// <A, D B Dᵀ> of all tensors that have a group on both axes.
+/// `<A, D B Dᵀ>` of all tensors that have a group on both axes.
 fn bend(objective: &Objective<'_>, group: usize, units: [usize; 2], partners: [usize; 2]) -> f64 {
     let mut sum = 0.0;
     for view in objective.views[group].iter().filter(|view| view.axis == 0) {

@@ -141,6 +141,17 @@ pub enum Error {
         /// What is wrong with it, and what to do.
         fault: String,
     },
+    /// A checkpoint whose permuted copy computes something else.
+    #[error(
+        "{}: with its units permuted, the outputs of the network change by {change} of the largest, so it is not the same \
+         function, and nothing was kept; the symmetry is wrong for this network", path.display()
+    )]
+    FunctionChanged {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The change.
+        change: String,
+    },
     /// A posterior that does not say of which network it is.
     #[error("the posterior does not say of which architecture it is, which is needed here")]
     NoArch,

@@ -36,6 +36,7 @@ pub use read::{Cell, Experiment};
 pub use run::EXPERIMENT;
 pub use stage::{Existing, Folder, Stage, Task};
 pub use stages::align::{Align, AlignSettings};
+pub use stages::align_network::AlignNetwork;
 pub use stages::barrier::{Barrier, BarrierSettings};
 pub use stages::compact::{Compact, CompactSettings};
 pub use stages::plane::{Plane, PlaneSettings};

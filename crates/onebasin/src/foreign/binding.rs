@@ -52,14 +52,21 @@ const SHOWN: usize = 5;
 
 impl Binding {
     /// Finds all tensors of a network; an error names those that are missing, superfluous or of another shape.
-    pub fn new(symmetry: &Symmetry, headers: &[Header], wanted: Wanted<'_>) -> Result<Self> {
+    ///
+    /// `shared` are groups of tensors that share their bytes, such as tied weights, and `aliases` other names of the network's tensors.
+    pub fn new(
+        symmetry: &Symmetry,
+        headers: &[Header],
+        (shared, aliases): (&[Vec<usize>], &BTreeMap<String, String>),
+        wanted: Wanted<'_>,
+    ) -> Result<Self> {
         let names: BTreeMap<&str, usize> = headers.iter().map(|header| &*header.name).zip(0..).collect();
         let conventions: Vec<Option<&'static Convention>> = match wanted.format {
             Some(POINTS) => vec![None],
             Some(name) => vec![Some(Convention::find(name)?)],
             None => [None].into_iter().chain(CONVENTIONS.iter().map(Some)).collect(),
         };
-        let search = Search { symmetry, headers, names };
+        let search = Search { symmetry, headers, shared, aliases, names };
         let mut best: Option<Found> = None;
         for convention in conventions {
             for found in search.prefixes(convention).into_iter().map(|prefix| search.find(convention, prefix)) {
@@ -74,7 +81,7 @@ impl Binding {
                 format!("no tensor has a standard deviation as `{}` stores it", wanted.format.unwrap_or_default());
             return Err(Error::Checkpoint { fault });
         }
-        let binding = search.with_copies(best);
+        let binding = search.with_tied(search.with_copies(best));
         search.check_shapes(&binding)?;
         search.check_rest(&binding, wanted.keep)?;
         Ok(binding)
@@ -90,6 +97,8 @@ impl Binding {
 struct Search<'a> {
     symmetry: &'a Symmetry,
     headers: &'a [Header],
+    shared: &'a [Vec<usize>],
+    aliases: &'a BTreeMap<String, String>,
     names: BTreeMap<&'a str, usize>,
 }
 
@@ -172,21 +181,40 @@ impl Search<'_> {
         Binding { convention, prefix, tensors }
     }
 
+    /// Adds other names of the same bytes, such as those of tied weights, to what is permuted along.
+    fn with_tied(&self, mut binding: Binding) -> Binding {
+        let mut bound: BTreeSet<usize> = (0..binding.tensors.len()).flat_map(|index| binding.permuted(index)).collect();
+        for index in 0..binding.tensors.len() {
+            let name = &self.symmetry.tensors[index].name;
+            let others = self.aliases.iter().filter(|(_, of)| *of == name);
+            let others = others.filter_map(|(other, _)| self.names.get(&*format!("{}{other}", binding.prefix)).copied());
+            let new: Vec<usize> = others.filter(|tensor| bound.insert(*tensor)).collect();
+            binding.tensors[index].along.extend(new);
+            let own: Vec<usize> = binding.permuted(index).collect();
+            let tied = self.shared.iter().filter(|group| group.iter().any(|tensor| own.contains(tensor))).flatten();
+            let same = |tensor: &&usize| self.headers[**tensor].shape == self.headers[own[0]].shape;
+            let new: Vec<usize> = tied.filter(same).copied().filter(|tensor| bound.insert(*tensor)).collect();
+            binding.tensors[index].along.extend(new);
+        }
+        binding
+    }
+
     fn check_shapes(&self, binding: &Binding) -> Result<()> {
-        for (index, tensor) in self.symmetry.tensors.iter().enumerate() {
-            for header in binding.permuted(index).map(|index| &self.headers[index]) {
-                let (name, expected, got) = (&header.name, &tensor.shape, &header.shape);
-                if !header.is_float {
-                    return Err(Error::Checkpoint {
-                        fault: format!("tensor `{name}` does not hold floating-point numbers"),
-                    });
+        for (tensor, bound) in self.symmetry.tensors.iter().zip(&binding.tensors) {
+            let (expected, entries) = (&tensor.shape, tensor.shape.iter().product::<usize>());
+            let own = [bound.mean].into_iter().chain(bound.scale).map(|index| (index, false));
+            for (index, rows) in own.chain(bound.along.iter().map(|index| (*index, true))) {
+                let Header { name, shape, is_float } = &self.headers[index];
+                if !is_float {
+                    let fault = format!("tensor `{name}` does not hold floating-point numbers");
+                    return Err(Error::Checkpoint { fault });
                 }
-                if merges_to(got, expected) {
+                if merges_to(shape, expected) || rows && matches!(shape[..], [_, row] if row == entries) {
                     continue;
                 }
-                let reversed = got.iter().rev().eq(expected);
+                let reversed = shape.iter().rev().eq(expected);
                 let cause = if reversed { "; it is transposed: save it as the network reads it" } else { "" };
-                let fault = format!("tensor `{name}` has the shape {got:?} where the network has {expected:?}{cause}");
+                let fault = format!("tensor `{name}` has the shape {shape:?} where the network has {expected:?}{cause}");
                 return Err(Error::Checkpoint { fault });
             }
         }
@@ -206,8 +234,11 @@ impl Search<'_> {
         if rest.is_empty() {
             return Ok(());
         }
-        let optimiser = ["optim", "exp_avg", "momentum"].iter().any(|part| rest[0].contains(part));
-        let cause = if optimiser {
+        let has = |part: &str| rest.iter().any(|name| name.contains(part));
+        let cause = if has("running_mean") {
+            "the exporter has probably folded normalisations into other layers: export with torch.export.save, or with \
+             dynamo=True and optimize=False"
+        } else if ["optim", "exp_avg", "momentum"].into_iter().any(has) {
             "they look like the state of an optimiser, which would no longer fit the permuted weights"
         } else {
             "the network's graph does not read them, and they may depend on the order of its units"
@@ -301,7 +332,7 @@ mod tests {
     }
 
     fn bind(names: &[(&str, &[usize])], wanted: Wanted<'_>) -> Result<Binding> {
-        Binding::new(&symmetry(), &headers(names), wanted)
+        Binding::new(&symmetry(), &headers(names), (&[], &BTreeMap::new()), wanted)
     }
 
     #[test]

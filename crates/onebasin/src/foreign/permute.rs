@@ -21,6 +21,11 @@ impl AxisMaps {
         Self { shape: tensor.shape.clone(), maps: tensor.axes.iter().map(map).collect() }
     }
 
+    /// Number of entries of the tensor.
+    pub fn entries(&self) -> usize {
+        self.shape.iter().product()
+    }
+
     /// Whether all entries stay in their place.
     pub fn is_identity(&self) -> bool {
         let stays = |map: &Vec<u32>| map.iter().zip(0..).all(|(from, place)| *from == place);
@@ -32,7 +37,7 @@ impl AxisMaps {
     /// # Panics
     /// If `bytes` has another length than the tensor.
     pub fn apply(&self, bytes: &[u8], size: usize) -> Vec<u8> {
-        assert_eq!(bytes.len(), self.shape.iter().product::<usize>() * size, "bytes of the whole tensor");
+        assert_eq!(bytes.len(), self.entries() * size, "bytes of the whole tensor");
         // Axes behind the last one that is permuted move as a whole.
         let last = self.maps.iter().rposition(Option::is_some).map_or(0, |axis| axis + 1);
         let run = self.shape[last..].iter().product::<usize>() * size;

@@ -76,7 +76,7 @@ impl Criterion {
     }
 
     /// The features of `fixed` and `moved`; a criterion that needs data has none.
-    pub(super) fn features<'a>(self, fixed: &'a Gaussian, moved: &'a Gaussian) -> Result<Vec<Feature<'a>>> {
+    pub(crate) fn features<'a>(self, fixed: &'a Gaussian, moved: &'a Gaussian) -> Result<Vec<Feature<'a>>> {
         if self.needs_data() {
             return Err(Error::NeedsData { criterion: self.name(), others: names(|other| !other.needs_data()) });
         }

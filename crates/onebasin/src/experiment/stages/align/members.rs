@@ -1,6 +1,6 @@
 //! Alignment of whole posteriors: each with the first, or all together.
 
-use super::result::{Aligned, BeforeAndAfter, Outcome, Pair, Reference, Together};
+use super::result::{Aligned, BeforeAndAfter, Outcome, Pair, Permutation, Reference, Together};
 use super::{AlignSettings, FunctionCheck, Matching, Target, UNFINISHED, aligned_file, permutations_file};
 use crate::align;
 use crate::align::{Alignment, Many};
@@ -117,7 +117,7 @@ impl<'a> Members<'a> {
             w2,
             change_of_function: self.write(index, permuted)?,
             masked_units: self.matching.masked_units(index),
-            permutations: Aligned::permutations(&self.matching.spec, permutations),
+            permutations: Permutation::of(&self.matching.spec, permutations),
             name,
             source: file,
         })

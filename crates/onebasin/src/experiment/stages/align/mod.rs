@@ -141,7 +141,7 @@ impl AlignSettings {
     }
 
     /// The only criterion and the only solver, as the library takes them.
-    fn single(&self) -> Result<align::Settings> {
+    pub(super) fn single(&self) -> Result<align::Settings> {
         let Self { start, seed, .. } = *self;
         match (&self.criteria[..], &self.solvers[..]) {
             ([criterion], [solver]) => Ok(align::Settings { criterion: *criterion, solver: *solver, start, seed }),

@@ -169,6 +169,14 @@ pub struct Objective {
     pub bound: f64,
 }
 
+impl Objective {
+    /// The objective that an alignment reaches.
+    pub(in crate::experiment::stages) fn of(found: &Alignment) -> Self {
+        let value = BeforeAndAfter { before: found.before.total, after: found.after.total };
+        Self { value, bound: found.bound }
+    }
+}
+
 /// The permutation of one group of units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Permutation {
@@ -273,11 +281,12 @@ impl Outcome {
     }
 }
 
-impl Aligned {
-    pub(super) fn permutations(spec: &Spec, found: &Permutations) -> Vec<Permutation> {
+impl Permutation {
+    /// The permutations of all groups.
+    pub(in crate::experiment::stages) fn of(spec: &Spec, found: &Permutations) -> Vec<Self> {
         let groups = spec.groups().iter().zip(found.as_slice());
         groups
-            .map(|(group, permutation)| Permutation {
+            .map(|(group, permutation)| Self {
                 name: group.name.clone(),
                 size: group.size,
                 transpositions: permutation.transpositions(),
@@ -289,7 +298,7 @@ impl Aligned {
 
 impl Pair {
     pub(super) fn new(aligned: Aligned, found: &Alignment, spec: &Spec, seconds: f64) -> Self {
-        let Alignment { before, after, bound, attempts, .. } = found;
+        let Alignment { before, after, attempts, .. } = found;
         let groups = spec.groups().iter().map(|group| group.name.as_str());
         let tensors = spec.layout().tensors().iter().map(Tensor::name);
         let attempts = attempts.iter().map(|attempt| Attempt {
@@ -297,10 +306,9 @@ impl Pair {
             objective: attempt.value.total,
             assignments: attempt.assignments,
         });
-        let value = BeforeAndAfter { before: before.total, after: after.total };
         Self {
             aligned,
-            objective: Objective { value, bound: *bound },
+            objective: Objective::of(found),
             assignments: found.assignments(),
             seconds,
             groups: parts(groups, &before.groups, &after.groups),

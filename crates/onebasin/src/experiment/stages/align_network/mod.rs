@@ -1,0 +1,209 @@
+//! Alignment of checkpoints of any network: the same files, with their units permuted.
+
+mod load;
+mod result;
+
+pub use result::{AlignNetworkResult, NetworkFacts, PermutedCheckpoint};
+
+use super::align::{AlignSettings, BeforeAndAfter, Objective, Permutation, Target, permutations_file};
+use crate::align::{self, Alignment};
+use crate::error::{Error, Result};
+use crate::experiment::inputs::Source;
+use crate::experiment::{Context, Folder, Section, Stage, inputs};
+use crate::foreign::{Checked, Member, Network, ReadOptions, Wanted, compare};
+use crate::symmetry::{Permutations, Spec};
+use load::{Gaussians, Loaded};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// How the names of checkpoints end.
+const ENDINGS: &[&str] = &[".safetensors", ".json", ".pt", ".pth", ".ckpt", ".bin", ".npz", ".npy"];
+/// Folder of the permutations.
+const PERMUTATIONS: &str = "permutations";
+
+/// Aligns checkpoints of a network by one criterion and one solver.
+#[derive(Clone, Debug, Serialize)]
+pub struct AlignNetwork {
+    /// How checkpoints are aligned; its lists have one entry each.
+    #[serde(flatten)]
+    pub settings: AlignSettings,
+    /// How the network is read.
+    pub options: ReadOptions,
+    /// How checkpoints store a posterior; found out if none is named.
+    pub format: Option<String>,
+    /// Beginnings of the names of tensors that are no part of the network and stay as they are.
+    pub keep: Vec<String>,
+    /// The network: ONNX, an exported program of `PyTorch`, or a file of its symmetry.
+    #[serde(skip)]
+    pub network: PathBuf,
+    /// The checkpoints; the first is the one that stays.
+    #[serde(skip)]
+    pub checkpoints: Vec<PathBuf>,
+}
+
+impl Stage for AlignNetwork {
+    const NAME: &'static str = "align-network";
+    const REVISION: u32 = 1;
+    const RESULT: &'static str = "alignment.json";
+    const FOLDERS: &'static [(&'static str, &'static [&'static str])] = &[(PERMUTATIONS, &[".json"])];
+    type Result = AlignNetworkResult;
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        [&self.network].into_iter().chain(&self.checkpoints).cloned().collect()
+    }
+
+    fn owns(file: &str) -> bool {
+        ENDINGS.iter().any(|ending| file.ends_with(ending))
+    }
+
+    fn run(&self, context: &Context<'_>, folder: Option<&Folder>) -> Result<AlignNetworkResult> {
+        self.check()?;
+        let folder = folder.ok_or(Error::NoFolder { stage: Self::NAME })?;
+        let sources = inputs::find(&self.checkpoints, Some(&folder.join("")))?;
+        let network = Network::open(&self.network, &self.options)?;
+        let wanted = Wanted { format: self.format.as_deref(), keep: &self.keep };
+        let (network, members) = network.bind(&self.checkpoints, wanted)?;
+        let spec = Spec::of_network(network.symmetry())?;
+        let bytes = members.iter().map(|member| 3 * member.bytes(spec.layout()) / 2).sum();
+        let what = format!("aligning {} checkpoints", members.len());
+        context.check_memory(&what, bytes, "align fewer at a time")?;
+        let work = Work { stage: self, network: &network, spec: &spec, members: &members, sources: &sources, context };
+        let (found, together) = work.align()?;
+
+        // All that can be wrong with the input has been found by now.
+        folder.clear()?;
+        let mut written = Vec::new();
+        for (index, found) in (1..).zip(found) {
+            match work.write(index, found, folder) {
+                Ok(member) => written.push(member),
+                Err(error) => {
+                    // Nothing is left behind that may not be the same function.
+                    folder.clear()?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(AlignNetworkResult {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            settings: self.settings.clone(),
+            network: NetworkFacts::new(&self.network, network.symmetry()),
+            reference: sources[0].file.clone(),
+            together,
+            members: written,
+        })
+    }
+}
+
+impl AlignNetwork {
+    /// Refuses settings that need more than a checkpoint and its network.
+    fn check(&self) -> Result<()> {
+        let AlignSettings { to, criteria, balance, exclude_prior, .. } = &self.settings;
+        self.settings.check()?;
+        self.settings.single()?;
+        if self.checkpoints.len() < 2 {
+            return Err(Error::Count { need: "an alignment needs at least 2 checkpoints", got: self.checkpoints.len() });
+        }
+        Error::unless(*to != Target::Relabel, "to", to, "first, mean or universe for checkpoints of a network")?;
+        Error::unless(!balance, "balance", true, "false for checkpoints of a network, whose activations are not known")?;
+        if let Some(nats) = exclude_prior {
+            return Err(Error::setting("exclude_prior", nats, "left out for checkpoints, whose prior is not known"));
+        }
+        match criteria.iter().find(|criterion| criterion.needs_data()) {
+            Some(criterion) => Err(Error::setting("criteria", criterion, "one that needs no data for checkpoints of a network")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What was found for one checkpoint.
+struct Found {
+    permutations: Permutations,
+    alignment: Option<(Alignment, f64)>,
+}
+
+struct Work<'a> {
+    stage: &'a AlignNetwork,
+    network: &'a Network,
+    spec: &'a Spec,
+    members: &'a [Member],
+    sources: &'a [Source],
+    context: &'a Context<'a>,
+}
+
+impl Work<'_> {
+    /// Aligns all checkpoints but the first; with the objective before and after, if it was of all together.
+    fn align(&self) -> Result<(Vec<Found>, Option<BeforeAndAfter>)> {
+        let method = self.stage.settings.single()?;
+        let (spec, pool) = (self.spec, &self.context.pool);
+        let together = match self.stage.settings.to {
+            Target::Mean => align::to_mean,
+            Target::Universe => align::to_universe,
+            Target::First | Target::Relabel => {
+                let fixed = Loaded::new(&self.members[0], spec)?;
+                let pairs = (1..self.members.len()).map(|index| {
+                    let moved = Loaded::new(&self.members[index], spec)?;
+                    let task = format!("aligning {}", self.sources[index].name);
+                    let (alignment, seconds) = self.context.measured(&task, |monitor| {
+                        let features = fixed.features(&moved, method.criterion)?;
+                        align::maximise(&align::Objective::new(spec, features, None)?, method, pool, monitor)
+                    })?;
+                    Ok(Found { permutations: alignment.permutations.clone(), alignment: Some((alignment, seconds)) })
+                });
+                return Ok((pairs.collect::<Result<_>>()?, None));
+            }
+        };
+        let task = format!("aligning {} checkpoints", self.members.len());
+        let gaussians = Gaussians { members: self.members, spec };
+        let (many, _) = self.context.measured(&task, |monitor| together(spec, &gaussians, method, pool, monitor))?;
+        let ends = many.history.first().zip(many.history.last());
+        let objective = ends.map(|(before, after)| BeforeAndAfter { before: *before, after: *after });
+        let found = many.permutations.into_iter().skip(1).map(|permutations| Found { permutations, alignment: None });
+        Ok((found.collect(), objective))
+    }
+
+    /// Writes a checkpoint with its units permuted, and compares the function of what is on disk with that of the original.
+    fn write(&self, index: usize, found: Found, folder: &Folder) -> Result<PermutedCheckpoint> {
+        let (member, source) = (&self.members[index], &self.sources[index]);
+        let file = self.file_name(index);
+        let path = folder.join(&file);
+        member.write(&path, self.network.symmetry(), &found.permutations)?;
+        let written = member.reopen(&path)?;
+        let checked = compare(self.network, member, &written, self.spec.layout(), self.stage.settings.seed)?;
+        if let Checked::Run { change, .. } = checked
+            && !checked.is_unchanged()
+        {
+            return Err(Error::FunctionChanged { path: source.file.clone(), change: format!("{change:.1e}") });
+        }
+        let permutations_file = permutations_file(&source.name);
+        folder.write(&permutations_file, &(found.permutations.to_json() + "\n"))?;
+        let layout = self.spec.layout();
+        let w2 = BeforeAndAfter {
+            before: self.members[0].distance(member, layout)?,
+            after: self.members[0].distance(&written, layout)?,
+        };
+        Ok(PermutedCheckpoint {
+            name: source.name.clone(),
+            source: source.file.clone(),
+            file,
+            permutations_file,
+            format: member.format(),
+            convention: member.convention().to_owned(),
+            w2,
+            checked,
+            permutations: Permutation::of(self.spec, &found.permutations),
+            objective: found.alignment.as_ref().map(|(alignment, _)| Objective::of(alignment)),
+            assignments: found.alignment.as_ref().map(|(alignment, _)| alignment.assignments()),
+            seconds: found.alignment.as_ref().map(|(_, seconds)| *seconds),
+        })
+    }
+
+    /// The name of a file that is written: its own, unless another checkpoint has it.
+    fn file_name(&self, index: usize) -> PathBuf {
+        let own = |index: usize| self.sources[index].file.file_name().map(Path::new).unwrap_or(Path::new("checkpoint"));
+        if (1..index).all(|other| own(other) != own(index)) {
+            return own(index).to_owned();
+        }
+        let ending = own(index).extension().map_or_else(String::new, |ending| format!(".{}", ending.to_string_lossy()));
+        PathBuf::from(format!("{}{ending}", self.sources[index].name))
+    }
+}

@@ -7,6 +7,7 @@ mod wire;
 mod tensor;
 mod number;
 mod proto;
+mod decode;
 mod data;
 mod names;
 mod entries;
@@ -18,6 +19,7 @@ mod ops;
 mod dims;
 mod inline;
 mod lists;
+mod opaque;
 mod translate;
 mod rewrite;
 

@@ -144,12 +144,15 @@ impl Scope {
             Known::Computed(id, _) => Ok(id),
             Known::List(_) => Err(self.builder.error(format!("it reads `{name}`, which is a list"))),
             Known::Constant(index) => {
-                let Constant { name, entries, id } = &mut self.constants[index];
-                let add = || {
-                    let kept = Some(&entries.data).filter(|data| data.len() <= MOST_KEPT);
-                    self.builder.constant(name, &entries.shape, kept.cloned())
+                let Constant { name, entries, id } = &self.constants[index];
+                let (name, entries, id) = (name.clone(), entries.clone(), *id);
+                let id = match id {
+                    Some(id) => id,
+                    None => self.constant(&name, &entries)?,
                 };
-                id.map_or_else(add, Ok).inspect(|new| *id = Some(*new))
+                // Equal numbers are added anew each time, so that units that meet the same ones need not be permuted together.
+                self.constants[index].id = Some(id).filter(|_| !entries.is_uniform());
+                Ok(id)
             }
             Known::Initializer(index) => {
                 if let Some(id) = self.ids[index] {
@@ -158,13 +161,30 @@ impl Scope {
                 let is_tensor = self.is_tensor(index);
                 let entries = if is_tensor { None } else { self.read_initializer(index, MOST_KEPT) };
                 let Initializer { name, shape, .. } = &self.initializers[index];
-                let id = if is_tensor {
-                    self.builder.tensor(name, shape)?
-                } else {
-                    self.builder.constant(name, shape, entries.map(|entries| entries.data.clone()))?
+                let id = match entries {
+                    Some(entries) => {
+                        let name = name.clone();
+                        let id = self.constant(&name, &entries)?;
+                        if entries.is_uniform() {
+                            return Ok(id);
+                        }
+                        id
+                    }
+                    None if is_tensor => self.builder.tensor(name, shape)?,
+                    None => self.builder.constant(name, shape, None)?,
                 };
                 self.ids[index] = Some(id);
                 Ok(id)
+            }
+        }
+    }
+
+    fn constant(&mut self, name: &str, entries: &Entries) -> Result<ValueId> {
+        match entries.data[..] {
+            [number, _, ..] if entries.is_uniform() => self.builder.uniform(number, &entries.shape),
+            _ => {
+                let kept = Some(&entries.data).filter(|data| data.len() <= MOST_KEPT);
+                self.builder.constant(name, &entries.shape, kept.cloned())
             }
         }
     }

@@ -146,7 +146,10 @@ impl<'a> Translation<'a> {
             Some(operator) => operator(&mut call)?,
             None => None,
         };
-        let Some(results) = results else { return self.opaque(node) };
+        let Some(results) = results else {
+            let stated: Vec<Option<Vec<usize>>> = node.outputs.iter().map(|name| self.stated(name)).collect();
+            return self.scope.opaque(node, &stated);
+        };
         let tensor = VIEWS.contains(&node.operator.as_str()).then(|| self.tensor(node)).flatten().map(str::to_owned);
         for (name, id) in node.outputs.iter().zip(results).filter(|(name, _)| !name.is_empty()) {
             self.check(name, id)?;
@@ -194,40 +197,6 @@ impl<'a> Translation<'a> {
             Some(name) => Err(self.scope.builder.error(format!("its output `{name}` is not understood"))),
             None => Ok(()),
         }
-    }
-
-    /// A node of which nothing is known but the shapes that the file states.
-    fn opaque(&mut self, node: &Node) -> Result<()> {
-        let mut read: BTreeSet<&str> = node.inputs.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
-        for graph in node.attributes.iter().filter_map(|attribute| attribute.graph.as_deref()) {
-            captured(graph, &mut read);
-        }
-        // Names within branches are of values in them, or of values here.
-        let inputs = read.into_iter().filter(|name| node.inputs.iter().any(|own| own == name) || self.scope.has(name));
-        let inputs: Vec<String> = inputs.map(str::to_owned).collect();
-        let mut ids = Vec::with_capacity(inputs.len());
-        for name in inputs {
-            // What has no entries says nothing.
-            if !self.scope.shape(&name)?.contains(&0) {
-                ids.push(self.scope.id(&name)?);
-            }
-        }
-        let names: Vec<&String> = node.outputs.iter().filter(|name| !name.is_empty()).collect();
-        let mut shapes = Vec::with_capacity(names.len());
-        for name in &names {
-            shapes.push(self.stated(name).ok_or_else(|| {
-                self.scope.builder.error(format!(
-                    "nothing is known of the operator {} or of the shape of `{name}`; export with dynamo=True, which stores shapes, or run \
-                     onnx.shape_inference.infer_shapes on the model",
-                    node.operator
-                ))
-            })?);
-        }
-        let results = self.scope.builder.opaque(&ids, &shapes)?;
-        for (name, id) in names.into_iter().zip(results) {
-            self.scope.define(name, Known::Computed(id, None))?;
-        }
-        Ok(())
     }
 
     fn copy(&mut self, from: Option<&String>, to: Option<&String>) -> Result<()> {
@@ -279,16 +248,5 @@ impl<'a> Translation<'a> {
             self.copy(Some(&from.name), Some(to))?;
         }
         self.outputs_are_defined(node)
-    }
-}
-
-/// Adds all names that the nodes of a graph read.
-fn captured<'n>(graph: &'n Graph, read: &mut BTreeSet<&'n str>) {
-    read.extend(graph.outputs.iter().map(|output| output.name.as_str()));
-    for node in &graph.nodes {
-        read.extend(node.inputs.iter().map(String::as_str).filter(|name| !name.is_empty()));
-        for graph in node.attributes.iter().filter_map(|attribute| attribute.graph.as_deref()) {
-            captured(graph, read);
-        }
     }
 }

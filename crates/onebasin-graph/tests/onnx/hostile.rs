@@ -1,6 +1,7 @@
 //! Damaged and malicious files: every one is an error, and none makes the reader panic or take much memory.
 
 use onebasin_graph::onnx::{Network, Options};
+use onebasin_graph::symmetry::Symmetry;
 use proptest::prelude::*;
 
 use crate::write::{Attribute, Message, Parts, floats, integers, node, tensor, value};
@@ -175,7 +176,7 @@ fn the_undamaged_network_is_read() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
     fn damaged_files_are_errors_or_networks(
@@ -191,10 +192,25 @@ proptest! {
             bytes.truncate(end.index(bytes.len()));
         }
         if let Ok(network) = read(bytes) {
+            Symmetry::of(&network.graph);
             for initializer in &network.initializers {
                 let _ = (initializer.read_f32(), initializer.read_i64());
             }
         }
+    }
+
+    #[test]
+    fn damaged_exports_are_errors_or_networks(
+        file in prop::sample::select(vec!["gpt-script", "lstm-plain", "unet-plain", "rnn-dynamo", "gpt-dynamo"]),
+        damages in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let path = format!("{}/tests/graphs/{file}.onnx", env!("CARGO_MANIFEST_DIR"));
+        let mut bytes = std::fs::read(path).unwrap();
+        for (place, byte) in damages {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let _ = read(bytes);
     }
 
     #[test]

@@ -36,7 +36,9 @@ impl Message {
     }
     pub(crate) fn packed(self, field: u64, numbers: &[i64]) -> Self {
         let mut packed = Message::default();
-        numbers.iter().for_each(|number| packed.varint(*number as u64));
+        for number in numbers {
+            packed.varint(*number as u64);
+        }
         self.message(field, &packed)
     }
     fn each<T>(self, all: &[T], add: impl Fn(Self, &T) -> Self) -> Self {
@@ -51,7 +53,6 @@ pub(crate) enum Attribute<'a> {
     Integers(&'a str, &'a [i64]),
     Text(&'a str, &'a str),
     Graph(&'a str, Message),
-    Tensor(&'a str, Message),
     Reference(&'a str, &'a str),
 }
 
@@ -63,7 +64,6 @@ impl Attribute<'_> {
             Self::Integers(name, numbers) => new(name, 7).packed(8, numbers),
             Self::Text(name, text) => new(name, 3).text(4, text),
             Self::Graph(name, graph) => new(name, 5).message(6, graph),
-            Self::Tensor(name, tensor) => new(name, 4).message(5, tensor),
             Self::Reference(name, of) => new(name, 2).text(21, of),
         }
     }

@@ -1,6 +1,6 @@
 //! Pixels become the numbers that a network reads: a scale and a shift for each channel.
 
-use super::{Augment, Dataset};
+use super::{Augment, Dataset, Values};
 use crate::arch::{Arch, Shape};
 use crate::error::{Error, Result};
 use onebasin_kernels::Isa;
@@ -39,7 +39,10 @@ impl Standardisation {
         let of_channel = |channel: usize| match scaling {
             Scaling::Unit => (1.0 / full_scale, 0.0),
             Scaling::Standard => {
-                let (mean, std) = moments(training.pixels().iter().skip(channel).step_by(channels));
+                let (mean, std) = match training.values() {
+                    Values::Pixels(pixels) => moments(pixels.iter().skip(channel).step_by(channels)),
+                    Values::Numbers(numbers) => moments_of_numbers(numbers.iter().skip(channel).step_by(channels)),
+                };
                 // A constant channel has nothing to be made equal: the standard deviation of pixel / full scale is taken as 1.
                 let std = if std == 0.0 { full_scale } else { std };
                 (1.0 / std, -mean / std)
@@ -61,6 +64,14 @@ fn moments<'a>(pixels: impl Iterator<Item = &'a u8>) -> (f64, f64) {
     // n² σ² = n Σ x² − (Σ x)²
     let numerator = u128::from(count) * u128::from(squares) - u128::from(sum) * u128::from(sum);
     (sum as f64 / count as f64, (numerator as f64).sqrt() / count as f64)
+}
+
+/// Mean and standard deviation, in two passes.
+fn moments_of_numbers<'a>(numbers: impl Iterator<Item = &'a f32> + Clone) -> (f64, f64) {
+    let count = numbers.clone().count() as f64;
+    let mean = numbers.clone().map(|number| f64::from(*number)).sum::<f64>() / count;
+    let variance = numbers.map(|number| (f64::from(*number) - mean).powi(2)).sum::<f64>() / count;
+    (mean, variance.sqrt())
 }
 
 /// A data set with its standardisation: what a network is trained on or judged by.
@@ -156,7 +167,7 @@ impl Examples {
         assert_eq!(images.len(), indices.len() * size, "one image for each index");
         for ((&index, image), label) in indices.iter().zip(images.chunks_exact_mut(size)).zip(labels) {
             let index = index as usize;
-            self.convert(&self.dataset.pixels()[index * size..][..size], image);
+            self.convert(index * size, image);
             *label = self.dataset.labels()[index];
         }
     }
@@ -168,24 +179,35 @@ impl Examples {
     pub fn range(&self, first: usize, images: &mut [f32], labels: &mut [u32]) {
         let size = self.shape().len();
         assert_eq!(images.len(), labels.len() * size, "one image for each label");
-        self.convert(&self.dataset.pixels()[first * size..][..images.len()], images);
+        self.convert(first * size, images);
         labels.copy_from_slice(&self.dataset.labels()[first..][..labels.len()]);
     }
 
     /// All images (image, row, column, channel) and all labels (image).
     pub fn all(&self) -> (Vec<f32>, Vec<u32>) {
-        let mut images = vec![0.0; self.dataset.pixels().len()];
-        self.convert(self.dataset.pixels(), &mut images);
+        let mut images = vec![0.0; self.len() * self.shape().len()];
+        self.convert(0, &mut images);
         (images, self.dataset.labels().to_vec())
     }
 
-    /// Scales and shifts whole rows, (row, column, channel).
-    fn convert(&self, pixels: &[u8], values: &mut [f32]) {
+    /// Scales and shifts whole rows, (row, column, channel), from the value `first` on.
+    fn convert(&self, first: usize, values: &mut [f32]) {
         let (scale, shift) = match self.standardisation.scale.len() {
             1 => (&self.standardisation.scale, &self.standardisation.shift),
             _ => (&self.row_scale, &self.row_shift),
         };
-        self.isa.run(ScaleAndShift { pixels, values, scale, shift });
+        match self.dataset.values() {
+            Values::Pixels(pixels) => {
+                let pixels = &pixels[first..][..values.len()];
+                self.isa.run(ScaleAndShift { pixels, values, scale, shift });
+            }
+            Values::Numbers(numbers) => {
+                let factors = scale.iter().zip(shift).cycle();
+                for ((value, number), (scale, shift)) in values.iter_mut().zip(&numbers[first..]).zip(factors) {
+                    *value = number * scale + shift;
+                }
+            }
+        }
     }
 }
 

@@ -35,15 +35,44 @@ named_enum! {
     }
 }
 
-/// Labelled images as they were published: at least one, raw pixels, all of one shape.
-#[derive(Clone, PartialEq, Eq)]
+/// Labelled examples as they were published: at least one, raw pixels or numbers, all of one shape.
+#[derive(Clone, PartialEq)]
 pub struct Dataset {
     name: String,
     shape: Shape,
     classes: usize,
     full_scale: u8,
-    pixels: Vec<u8>,
+    values: Values,
     labels: Vec<u32>,
+}
+
+/// The values of all examples, (example, row, column, channel).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Pixels of images, from 0 to the full scale.
+    Pixels(Vec<u8>),
+    /// Any numbers.
+    Numbers(Vec<f32>),
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Self::Pixels(pixels) => pixels.len(),
+            Self::Numbers(numbers) => numbers.len(),
+        }
+    }
+
+    /// The values of the examples at `indices`, each of `size` values.
+    fn select(&self, indices: &[u32], size: usize) -> Self {
+        fn chosen<T: Copy>(values: &[T], indices: &[u32], size: usize) -> Vec<T> {
+            indices.iter().flat_map(|index| values[*index as usize * size..][..size].iter().copied()).collect()
+        }
+        match self {
+            Self::Pixels(pixels) => Self::Pixels(chosen(pixels, indices, size)),
+            Self::Numbers(numbers) => Self::Numbers(chosen(numbers, indices, size)),
+        }
+    }
 }
 
 impl Dataset {
@@ -58,7 +87,34 @@ impl Dataset {
         pixels: Vec<u8>,
         labels: Vec<u32>,
     ) -> Result<Self> {
+        Self::of_values(name.into(), shape, classes, full_scale, Values::Pixels(pixels), labels)
+    }
+
+    /// The same of numbers that are not pixels, all of them finite: `numbers` (example, row, column, channel), `labels` (example).
+    pub fn of_numbers(
+        name: impl Into<String>,
+        shape: Shape,
+        classes: usize,
+        numbers: Vec<f32>,
+        labels: Vec<u32>,
+    ) -> Result<Self> {
         let name = name.into();
+        if let Some(at) = numbers.iter().position(|number| !number.is_finite()) {
+            let (example, value) = (at / shape.len().max(1), numbers[at]);
+            let what = format!("a value of example {example} of the data set `{name}`");
+            return Err(Error::out_of_range(&what, value, "finite"));
+        }
+        Self::of_values(name, shape, classes, 1, Values::Numbers(numbers), labels)
+    }
+
+    fn of_values(
+        name: String,
+        shape: Shape,
+        classes: usize,
+        full_scale: u8,
+        values: Values,
+        labels: Vec<u32>,
+    ) -> Result<Self> {
         for (what, size) in [
             ("height", shape.height),
             ("width", shape.width),
@@ -74,11 +130,11 @@ impl Dataset {
         let sizes = [labels.len(), shape.height, shape.width, shape.channels];
         let expected = sizes.into_iter().fold(1, usize::saturating_mul);
         let why = format_args!("{} images of {shape}", labels.len());
-        Error::unless_length("pixels", pixels.len(), expected, why)?;
+        Error::unless_length("pixels", values.len(), expected, why)?;
         if let Some((index, &label)) = labels.iter().enumerate().find(|(_, label)| **label as usize >= classes) {
             return Err(Error::Label { index, label, classes });
         }
-        Ok(Self { name, shape, classes, full_scale, pixels, labels })
+        Ok(Self { name, shape, classes, full_scale, values, labels })
     }
 
     /// The name it is loaded by.
@@ -105,16 +161,23 @@ impl Dataset {
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
-    /// (image, row, column, channel)
+    /// (example, row, column, channel)
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+    /// (image, row, column, channel); none if the data set has other numbers than pixels.
     pub fn pixels(&self) -> &[u8] {
-        &self.pixels
+        if let Values::Pixels(pixels) = &self.values { pixels } else { &[] }
     }
     /// SHA-256 of shape, pixels and labels, which tells data sets apart whatever their names are.
     pub fn sha256(&self) -> String {
         let mut hasher = Hasher::default();
         let mut add = |bytes: &[u8]| hasher.write_all(bytes).expect("a hash takes everything");
         add(format!("{} {}\n", self.shape, self.classes).as_bytes());
-        add(&self.pixels);
+        match &self.values {
+            Values::Pixels(pixels) => add(pixels),
+            Values::Numbers(numbers) => numbers.iter().for_each(|number| add(&number.to_le_bytes())),
+        }
         self.labels.iter().for_each(|label| add(&label.to_le_bytes()));
         hasher.hex()
     }
@@ -131,13 +194,9 @@ impl Dataset {
     #[must_use]
     pub fn select(&self, indices: &[u32]) -> Self {
         assert!(!indices.is_empty(), "a data set has at least one image");
-        let size = self.shape.len();
-        let mut pixels = Vec::with_capacity(indices.len() * size);
-        for &index in indices {
-            pixels.extend_from_slice(&self.pixels[index as usize * size..][..size]);
-        }
+        let values = self.values.select(indices, self.shape.len());
         let labels = indices.iter().map(|&index| self.labels[index as usize]).collect();
-        Self { name: self.name.clone(), pixels, labels, ..*self }
+        Self { name: self.name.clone(), values, labels, ..*self }
     }
 }
 

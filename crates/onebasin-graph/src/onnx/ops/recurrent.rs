@@ -65,15 +65,6 @@ fn initial(call: &mut Call<'_>, input: usize, direction: usize) -> Result<Option
     if call.name(input).is_none() {
         return Ok(None);
     }
-    if let Some(entries) = call.entries(input)?.filter(|entries| entries.shape.len() == 3) {
-        // Equal numbers are a constant of their own, so that nothing hides that they are equal.
-        if entries.is_uniform() && !entries.data.is_empty() {
-            let shape = &entries.shape[1..];
-            let len = shape.iter().product();
-            let name = call.name(input).unwrap_or_default().to_owned();
-            return call.scope.builder.constant(&name, shape, Some(entries.data[..len].to_vec())).map(Some);
-        }
-    }
     let value = call.input(input)?;
     call.scope.builder.select(value, 0, direction).map(Some)
 }

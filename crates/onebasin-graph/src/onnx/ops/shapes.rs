@@ -2,6 +2,7 @@
 
 use super::Table;
 use crate::error::Result;
+use crate::graph::Index;
 use crate::onnx::call::{Call, Outputs, one};
 
 pub(super) const TABLE: Table = &[
@@ -66,21 +67,23 @@ fn tile(call: &mut Call<'_>) -> Outputs {
     let repeats: Option<Vec<usize>> = repeats.iter().map(|repeats| usize::try_from(*repeats).ok()).collect();
     let repeats = repeats.filter(|repeats| repeats.len() == from.len());
     let repeats = repeats.ok_or_else(|| call.error(format!("its repeats do not fit {from:?}")))?;
-    let (mut single, mut several, mut shape) = (Vec::new(), Vec::new(), Vec::new());
-    for (size, repeats) in from.iter().zip(&repeats) {
+    let own: Vec<Index> = (0..from.len()).map(Index::Any).collect();
+    let (mut several, mut indices, mut shape) = (Vec::new(), Vec::new(), Vec::new());
+    for ((size, repeats), index) in from.iter().zip(&repeats).zip(&own) {
+        // The copies could come in any order, but whoever permutes them hides the units that are copied.
         if *repeats != 1 {
-            single.push(1);
             several.push(*repeats);
+            indices.push(Index::Fixed);
         }
-        single.push(*size);
         several.push(*size);
+        indices.push(*index);
         shape.push(size.saturating_mul(*repeats));
     }
     let value = call.input(0)?;
     let builder = &mut call.scope.builder;
-    let value = builder.reshape(value, &single)?;
-    let value = if several == single { value } else { builder.broadcast(&[value], &several)? };
-    one(builder.reshape(value, &shape)?)
+    let copies = builder.indexed_one(&[(value, own)], &several, indices)?;
+    builder.works_alone_at(0..from.len());
+    one(builder.reshape(copies, &shape)?)
 }
 
 /// Shape (example, channel, row, column), and the size of blocks.

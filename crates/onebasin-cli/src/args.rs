@@ -77,9 +77,11 @@ pub(crate) enum Command {
     /// interruption: its folder has matrices of barriers and distances in report/ and pairs.csv. With --reference the
     /// posteriors are aligned with one reference instead of pair by pair.
     ///
+    /// With --network, A and B are checkpoints of any network in an ONNX file, which is run on your own examples.
+    ///
     /// Exit codes: 0 measured, 2 wrong input, 130 stopped by SIGINT, 143 stopped by SIGTERM (curves that were finished are kept).
     #[command(
-        after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --paths geodesic,natural-rescaled -o runs/barrier\n  onebasin barrier runs/seed1 runs/seed2 runs/seed3 --reference universe -o runs/all-pairs"
+        after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --paths geodesic,natural-rescaled -o runs/barrier\n  onebasin barrier runs/seed1 runs/seed2 runs/seed3 --reference universe -o runs/all-pairs\n  onebasin barrier a.pt b.pt --network net.onnx --inputs x.npy --labels y.npy"
     )]
     Barrier(measure::BarrierArgs),
     /// Replace many samples by one Gaussian, and measure what that costs

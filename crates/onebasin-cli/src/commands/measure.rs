@@ -2,10 +2,11 @@
 
 use super::run::{execute, typed};
 use super::run_stage;
-use crate::options::{MachineArgs, ResultArgs, as_flag};
+use crate::options::{MachineArgs, NetworkArgs, ResultArgs, as_flag};
 use crate::printer::{ExitStatus, Printer};
 use onebasin::experiment::{
-    Barrier, BarrierSettings, Compact, CompactSettings, Experiment, Known, PairInputs, Plane, PlaneSettings,
+    Barrier, BarrierNetwork, BarrierSettings, BatchNorm, Compact, CompactSettings, Experiment, Known, PairInputs,
+    Plane, PlaneSettings,
 };
 use onebasin_report::stages::{barrier, compact, plane};
 use std::path::PathBuf;
@@ -48,9 +49,48 @@ pub(crate) struct BarrierArgs {
     #[command(flatten)]
     pub(crate) settings: BarrierSettings,
     #[command(flatten)]
+    foreign: ForeignBarrierArgs,
+    #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     result: ResultArgs,
+}
+
+/// A network of another library, whose checkpoints A and B are, and the examples to measure on.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Networks of other libraries")]
+struct ForeignBarrierArgs {
+    /// Network of another library, an ONNX file; A and B are checkpoints of it
+    #[arg(long, value_name = "FILE", requires_all = ["inputs", "labels"], conflicts_with_all = ["more", "alignment"])]
+    network: Option<PathBuf>,
+    /// Examples (example, ...) as the network reads them: a NumPy array (.npy), or the array `x` of an archive (.npz)
+    #[arg(long, value_name = "FILE", requires = "network")]
+    inputs: Option<PathBuf>,
+    /// Class of each example: a NumPy array (.npy), or the array `y` of an archive (.npz)
+    #[arg(long, value_name = "FILE", requires = "network")]
+    labels: Option<PathBuf>,
+    /// What becomes of the statistics of batch normalisations along a path
+    #[arg(long, value_name = "NAME", default_value = "recompute", requires = "network")]
+    batchnorm: BatchNorm,
+    #[command(flatten)]
+    options: NetworkArgs,
+}
+
+impl ForeignBarrierArgs {
+    /// The barrier between two checkpoints, if there is a network.
+    fn stage(&self, pair: &PairArgs, settings: &BarrierSettings) -> Option<BarrierNetwork> {
+        Some(BarrierNetwork {
+            settings: settings.clone(),
+            batchnorm: self.batchnorm,
+            options: self.options.read_options(),
+            format: self.options.format(),
+            keep: self.options.keep(),
+            network: self.network.clone()?,
+            checkpoints: [pair.from.clone(), pair.to.clone()],
+            inputs: self.inputs.clone()?,
+            labels: self.labels.clone()?,
+        })
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -83,7 +123,7 @@ pub(crate) struct CompactArgs {
 }
 
 pub(crate) fn barrier(args: BarrierArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let BarrierArgs { pair, more, no_criteria, mut settings, machine, result } = args;
+    let BarrierArgs { pair, more, no_criteria, mut settings, foreign, machine, result } = args;
     if no_criteria {
         settings.criteria.clear();
     }
@@ -91,6 +131,10 @@ pub(crate) fn barrier(args: BarrierArgs, printer: &Printer) -> anyhow::Result<Ex
         let posteriors = [vec![pair.from, pair.to], more].concat();
         let experiment = Experiment::of_posteriors(&posteriors, &settings, typed()).map_err(as_flag)?;
         return execute(&experiment, folder, &machine, result.json, printer);
+    }
+    if let Some(stage) = foreign.stage(&pair, &settings) {
+        let output = pair.output.as_deref();
+        return run_stage(&stage, output, &machine, &result, printer, |found| barrier::table(found).text());
     }
     let stage = Barrier { settings, inputs: pair.inputs() };
     run_stage(&stage, pair.output.as_deref(), &machine, &result, printer, |found| barrier::table(found).text())

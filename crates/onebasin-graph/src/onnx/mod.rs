@@ -22,6 +22,7 @@ mod lists;
 mod opaque;
 mod translate;
 mod rewrite;
+mod statistics;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Seek};
@@ -32,6 +33,7 @@ pub use data::Initializer;
 pub use dims::Options;
 pub use names::looks_like_parameter;
 pub use rewrite::weights_as_inputs;
+pub use statistics::{BatchStatistics, with_batch_statistics};
 pub use tensor::DataType;
 pub use translate::Copied;
 

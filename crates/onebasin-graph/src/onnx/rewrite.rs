@@ -147,7 +147,7 @@ impl Weight {
 }
 
 /// Copies a field as it is.
-fn put(field: &Field, bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn put(field: &Field, bytes: &[u8], out: &mut Vec<u8>) {
     match &field.content {
         Content::Varint(number) => put_number(field.number, *number, out),
         Content::Fixed64(bits) => {
@@ -162,12 +162,12 @@ fn put(field: &Field, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn put_number(field: u64, number: u64, out: &mut Vec<u8>) {
+pub(super) fn put_number(field: u64, number: u64, out: &mut Vec<u8>) {
     put_varint(field << 3, out);
     put_varint(number, out);
 }
 
-fn put_bytes(field: u64, bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn put_bytes(field: u64, bytes: &[u8], out: &mut Vec<u8>) {
     put_varint(field << 3 | 2, out);
     put_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);

@@ -38,6 +38,7 @@ pub use stage::{Existing, Folder, Stage, Task};
 pub use stages::align::{Align, AlignSettings};
 pub use stages::align_network::AlignNetwork;
 pub use stages::barrier::{Barrier, BarrierSettings};
+pub use stages::barrier_network::{BarrierNetwork, BatchNorm};
 pub use stages::compact::{Compact, CompactSettings};
 pub use stages::plane::{Plane, PlaneSettings};
 pub use stages::train::Train;

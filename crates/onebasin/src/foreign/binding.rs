@@ -187,7 +187,8 @@ impl Search<'_> {
         for index in 0..binding.tensors.len() {
             let name = &self.symmetry.tensors[index].name;
             let others = self.aliases.iter().filter(|(_, of)| *of == name);
-            let others = others.filter_map(|(other, _)| self.names.get(&*format!("{}{other}", binding.prefix)).copied());
+            let others =
+                others.filter_map(|(other, _)| self.names.get(&*format!("{}{other}", binding.prefix)).copied());
             let new: Vec<usize> = others.filter(|tensor| bound.insert(*tensor)).collect();
             binding.tensors[index].along.extend(new);
             let own: Vec<usize> = binding.permuted(index).collect();
@@ -214,7 +215,8 @@ impl Search<'_> {
                 }
                 let reversed = shape.iter().rev().eq(expected);
                 let cause = if reversed { "; it is transposed: save it as the network reads it" } else { "" };
-                let fault = format!("tensor `{name}` has the shape {shape:?} where the network has {expected:?}{cause}");
+                let fault =
+                    format!("tensor `{name}` has the shape {shape:?} where the network has {expected:?}{cause}");
                 return Err(Error::Checkpoint { fault });
             }
         }

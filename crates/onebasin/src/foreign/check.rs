@@ -43,13 +43,7 @@ impl Checked {
 }
 
 /// Compares the functions of two checkpoints of a network on random inputs.
-pub fn compare(
-    network: &Network,
-    before: &Member,
-    after: &Member,
-    layout: &Arc<Layout>,
-    seed: u64,
-) -> Result<Checked> {
+pub fn compare(network: &Network, before: &Member, after: &Member, layout: &Arc<Layout>, seed: u64) -> Result<Checked> {
     of_points(network, seed, || Ok([before.mean(layout)?, after.mean(layout)?]))
 }
 

@@ -104,12 +104,7 @@ pub const CONVENTIONS: &[Convention] = &[
     convention("numpyro", &[["{name}_auto_loc", "{name}_auto_scale"]], Transform::Identity, &[]),
     convention("bnn-hmc", &[["mean.{name}", "inv_softplus_std.{name}"]], Transform::Softplus, &[]),
     convention("posteriors", &[["params.{name}", "log_sd_diag.{name}"]], Transform::Exp, &[]),
-    convention(
-        "swag",
-        &[["{name}_mean", "{name}_sq_mean"]],
-        Transform::MeanOfSquares,
-        &["{name}_cov_mat_sqrt"],
-    ),
+    convention("swag", &[["{name}_mean", "{name}_sq_mean"]], Transform::MeanOfSquares, &["{name}_cov_mat_sqrt"]),
 ];
 
 impl Convention {

@@ -93,7 +93,9 @@ impl Member {
             }
         }
         let wrong = ("standard deviation", "; `--format` names how it is stored");
-        layout.refuse(std.values(), wrong, |value| !value.is_finite() || value < 0.0).map_err(|error| error.at(self.path.display()))?;
+        layout
+            .refuse(std.values(), wrong, |value| !value.is_finite() || value < 0.0)
+            .map_err(|error| error.at(self.path.display()))?;
         Ok(std)
     }
 

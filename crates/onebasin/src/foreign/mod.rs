@@ -13,11 +13,17 @@ mod run;
 #[path = "not_run.rs"]
 mod run;
 mod check;
+mod arrays;
+mod model;
+mod batchnorm;
 
+pub use arrays::Array;
+pub use batchnorm::{BatchNorms, Renewed};
 pub use binding::{Binding, Bound, Header, Wanted};
 pub use check::{Checked, check_random, compare};
 pub use convention::{CONVENTIONS, Convention, POINTS, Transform};
 pub use member::Member;
+pub use model::NetworkModel;
 pub use network::{Feed, Network, ReadOptions};
 pub use permute::AxisMaps;
 pub use run::Runner;

@@ -70,7 +70,8 @@ impl Network {
                 (Source::Symmetry, Symmetry::from_toml(&text, &path.display().to_string()).map_err(fault)?)
             }
             _ => {
-                let reason = "it should be an ONNX file (.onnx), an exported program of PyTorch (.pt2) or a symmetry (.toml)";
+                let reason =
+                    "it should be an ONNX file (.onnx), an exported program of PyTorch (.pt2) or a symmetry (.toml)";
                 return Err(Error::File { path: path.to_owned(), reason: reason.to_owned() });
             }
         };

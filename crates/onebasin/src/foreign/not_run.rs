@@ -14,6 +14,23 @@ impl Runner {
         Ok(Err("this build of onebasin has no `rten`, which runs networks".to_owned()))
     }
 
+    /// The reason why it cannot be run.
+    pub(super) fn of_statistics(
+        network: &Network,
+    ) -> Result<std::result::Result<(Self, Vec<onebasin_graph::onnx::BatchStatistics>), String>> {
+        Ok(Self::new(network)?.map(|runner| (runner, Vec::new())))
+    }
+
+    /// Shape of an example of no network.
+    pub(super) fn example(&self) -> Result<(Vec<usize>, Option<usize>)> {
+        match *self {}
+    }
+
+    /// Inputs of no network.
+    pub(super) fn input(&self, _count: usize, _values: &[f32]) {
+        match *self {}
+    }
+
     /// Number of examples of the inputs.
     pub fn examples(&self) -> usize {
         match *self {}

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::params::Params;
 use crate::rng::Stream;
 use onebasin_graph::{Graph, Index, Kind, Op, onnx};
-use rten::{DataType, Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value, ValueType, ValueView};
+use rten::{DataType, Dimension, Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value, ValueType, ValueView};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
@@ -18,6 +18,7 @@ pub struct Runner {
     pool: Arc<ThreadPool>,
     inputs: Vec<Input>,
     weights: Vec<Weight>,
+    outputs: Vec<NodeId>,
     path: String,
 }
 
@@ -26,6 +27,8 @@ pub struct Runner {
 struct Input {
     node: NodeId,
     shape: Vec<usize>,
+    /// Whether any number of examples can be given at a time.
+    any_batch: bool,
     /// One more than the largest integer that makes sense; none for floating-point numbers.
     below: Option<usize>,
 }
@@ -48,6 +51,29 @@ impl fmt::Debug for Runner {
 impl Runner {
     /// Prepares a network; the reason, if it cannot be run.
     pub fn new(network: &Network) -> Result<std::result::Result<Self, String>> {
+        Self::with(network, |bytes, _| Ok((bytes, None)))
+    }
+
+    /// Prepares a network whose batch normalisations use the statistics of the batch, which are the outputs; with the tensors that they
+    /// belong to.
+    pub(super) fn of_statistics(
+        network: &Network,
+    ) -> Result<std::result::Result<(Self, Vec<onnx::BatchStatistics>), String>> {
+        let mut found = Vec::new();
+        let runner = Self::with(network, |bytes, graph| {
+            let (bytes, statistics) = onnx::with_batch_statistics(&bytes, graph).map_err(fault)?;
+            let outputs = statistics.iter().flat_map(|own| [own.mean_output.clone(), own.variance_output.clone()]);
+            let outputs = outputs.collect();
+            found = statistics;
+            Ok((bytes, Some(outputs)))
+        })?;
+        Ok(runner.map(|runner| (runner, found)))
+    }
+
+    fn with(
+        network: &Network,
+        change: impl FnOnce(Vec<u8>, &Graph) -> Result<(Vec<u8>, Option<Vec<String>>)>,
+    ) -> Result<std::result::Result<Self, String>> {
         let Some(graph) = network.onnx().map(|network| &network.graph) else {
             return Ok(Err("only an ONNX file can be run".to_owned()));
         };
@@ -55,9 +81,14 @@ impl Runner {
         let bytes = std::fs::read(path).map_err(|error| Error::file(path, error))?;
         let names: BTreeSet<String> = network.feeds().iter().map(|feed| feed.name.clone()).collect();
         let bytes = onnx::weights_as_inputs(&bytes, &names).map_err(fault)?;
+        let (bytes, wanted) = change(bytes, graph)?;
         let model = match ModelOptions::with_all_ops().load(bytes) {
             Ok(model) => model,
             Err(error) => return Ok(Err(format!("rten cannot load it: {error}"))),
+        };
+        let outputs = match wanted {
+            None => model.output_ids().to_vec(),
+            Some(names) => names.iter().filter_map(|name| model.find_node(name)).collect(),
         };
         let mut offsets = vec![0];
         for tensor in &network.symmetry().tensors {
@@ -66,29 +97,53 @@ impl Runner {
         let mut weights = Vec::new();
         for feed in network.feeds() {
             let Some(node) = model.find_node(&feed.name) else { continue };
-            let shape = graph.tensors().find(|tensor| tensor.name == feed.name).expect("feeds are of the graph").shape.clone();
+            let tensor = graph.tensors().find(|tensor| tensor.name == feed.name).expect("feeds are of the graph");
             let range = offsets[feed.tensor]..offsets[feed.tensor + 1];
-            weights.push(Weight { node, shape, range, transposed: feed.transposed });
+            weights.push(Weight { node, shape: tensor.shape.clone(), range, transposed: feed.transposed });
         }
         let mut inputs = Vec::new();
         for value in graph.inputs() {
             let Some(node) = model.find_node(&value.name) else { continue };
-            let float = match model.node_info(node).and_then(|info| info.dtype()) {
+            let info = model.node_info(node);
+            let float = match info.as_ref().and_then(rten::NodeInfo::dtype) {
                 Some(ValueType::Tensor(DataType::Float)) | None => true,
                 Some(ValueType::Tensor(_)) => false,
                 Some(other) => return Ok(Err(format!("input `{}` is a {other:?}", value.name))),
             };
+            let dims = info.and_then(|info| info.shape()).unwrap_or_default();
+            let any_batch = matches!(dims.first(), Some(Dimension::Symbolic(_)));
             let below = (!float).then(|| rows_of_tables(graph, &value.name));
-            inputs.push(Input { node, shape: value.shape.clone(), below });
+            inputs.push(Input { node, shape: value.shape.clone(), any_batch, below });
         }
         // One thread: the caller runs as many networks at a time as there are threads.
         let pool = Arc::new(ThreadPool::with_num_threads(1));
-        Ok(Ok(Self { model, pool, inputs, weights, path: path.display().to_string() }))
+        Ok(Ok(Self { model, pool, inputs, weights, outputs, path: path.display().to_string() }))
     }
 
     /// Number of examples of the inputs.
     pub fn examples(&self) -> usize {
         self.inputs.first().and_then(|input| input.shape.first()).copied().unwrap_or(1)
+    }
+
+    /// The shape of an example of the only input, and how many are given at a time, if that is fixed; an error if there are several inputs.
+    pub(super) fn example(&self) -> Result<(Vec<usize>, Option<usize>)> {
+        let [Input { shape, any_batch, .. }] = &self.inputs[..] else {
+            let fault = format!("{}: it has {} inputs, and one can be measured", self.path, self.inputs.len());
+            return Err(Error::Checkpoint { fault });
+        };
+        let batch = shape.first().copied().unwrap_or(1);
+        Ok((shape.get(1..).unwrap_or_default().to_vec(), (!any_batch).then_some(batch)))
+    }
+
+    /// Examples of the only input, (example, ...) as the network reads them.
+    pub(super) fn input(&self, count: usize, values: &[f32]) -> Value {
+        let Input { shape, below, .. } = &self.inputs[0];
+        let shape = [&[count], shape.get(1..).unwrap_or_default()].concat();
+        let value = match below {
+            Some(_) => Value::from_shape(&shape, values.iter().map(|value| *value as i32).collect::<Vec<i32>>()).ok(),
+            None => Value::from_shape(&shape, values.to_vec()).ok(),
+        };
+        value.expect("there is a number for each entry")
     }
 
     /// Normal numbers, and integers that tables have rows for.
@@ -130,7 +185,7 @@ impl Runner {
             }
         }
         let options = RunOptions::default().with_thread_pool(Some(Arc::clone(&self.pool)));
-        let outputs = self.model.run(given, self.model.output_ids(), Some(options));
+        let outputs = self.model.run(given, &self.outputs, Some(options));
         let outputs = outputs.map_err(|error| Error::Checkpoint { fault: format!("{}: {error}", self.path) })?;
         let floats = |value: Value| match value {
             Value::FloatTensor(tensor) => Some(tensor.into_data()),

@@ -90,7 +90,7 @@ settings! {
 }
 
 impl BarrierSettings {
-    fn sampling(&self) -> Sampling {
+    pub(super) fn sampling(&self) -> Sampling {
         let Self { points, samples, replicates, seed, .. } = *self;
         Sampling { points, samples, replicates, seed }
     }
@@ -295,7 +295,14 @@ impl Barrier {
 }
 
 /// The rows of a curve: its path, the calibrated one if there is one, and the mixture if it is wanted.
-fn rows(name: &str, kind: PathKind, split: Split, measured: Curves, seconds: f64, with_mixture: bool) -> Vec<Row> {
+pub(super) fn rows(
+    name: &str,
+    kind: PathKind,
+    split: Split,
+    measured: Curves,
+    seconds: f64,
+    with_mixture: bool,
+) -> Vec<Row> {
     let Curves { examples, samples, path, mixture, calibrated } = measured;
     let row = |curve, path, measured| Row {
         curve,

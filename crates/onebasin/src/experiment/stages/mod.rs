@@ -1,6 +1,7 @@
 //! The stages: each one file or folder with its settings, its run and its result, and one line in the list below.
 
 pub mod align_network;
+pub mod barrier_network;
 pub mod decomposition;
 pub mod over_pairs;
 mod pairs;

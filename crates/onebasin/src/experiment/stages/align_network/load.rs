@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 /// The values of one checkpoint.
 #[derive(Debug)]
-pub(super) enum Loaded {
+pub(in crate::experiment::stages) enum Loaded {
     /// A point, for which no standard deviations are kept in memory.
     Point(Params),
     /// A posterior.
@@ -18,12 +18,20 @@ pub(super) enum Loaded {
 }
 
 impl Loaded {
-    pub(super) fn new(member: &Member, spec: &Spec) -> Result<Self> {
-        if member.has_std() { gaussian(member, spec).map(Self::Gaussian) } else { member.mean(spec.layout()).map(Self::Point) }
+    pub(in crate::experiment::stages) fn new(member: &Member, spec: &Spec) -> Result<Self> {
+        if member.has_std() {
+            gaussian(member, spec).map(Self::Gaussian)
+        } else {
+            member.mean(spec.layout()).map(Self::Point)
+        }
     }
 
     /// What a criterion compares of this checkpoint, which stays, and another.
-    pub(super) fn features<'a>(&'a self, moved: &'a Self, criterion: Criterion) -> Result<Vec<Feature<'a>>> {
+    pub(in crate::experiment::stages) fn features<'a>(
+        &'a self,
+        moved: &'a Self,
+        criterion: Criterion,
+    ) -> Result<Vec<Feature<'a>>> {
         match (self, moved) {
             // Of points, W2 is the distance of the means.
             (Self::Point(fixed), Self::Point(moved)) if matches!(criterion, Criterion::Mean | Criterion::W2) => {
@@ -59,9 +67,9 @@ fn gaussian(member: &Member, spec: &Spec) -> Result<Gaussian> {
 
 /// Checkpoints, each of which is read when it is needed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gaussians<'a> {
-    pub(super) members: &'a [Member],
-    pub(super) spec: &'a Spec,
+pub(in crate::experiment::stages) struct Gaussians<'a> {
+    pub(in crate::experiment::stages) members: &'a [Member],
+    pub(in crate::experiment::stages) spec: &'a Spec,
 }
 
 impl Members for Gaussians<'_> {

@@ -3,16 +3,16 @@
 mod load;
 mod result;
 
+pub(super) use load::{Gaussians, Loaded};
 pub use result::{AlignNetworkResult, NetworkFacts, PermutedCheckpoint};
 
 use super::align::{AlignSettings, BeforeAndAfter, Objective, Permutation, Target, permutations_file};
-use crate::align::{self, Alignment};
+use crate::align::{self, Alignment, Criterion};
 use crate::error::{Error, Result};
 use crate::experiment::inputs::Source;
 use crate::experiment::{Context, Folder, Section, Stage, inputs};
 use crate::foreign::{Checked, Member, Network, ReadOptions, Wanted, compare};
 use crate::symmetry::{Permutations, Spec};
-use load::{Gaussians, Loaded};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -101,17 +101,32 @@ impl AlignNetwork {
         self.settings.check()?;
         self.settings.single()?;
         if self.checkpoints.len() < 2 {
-            return Err(Error::Count { need: "an alignment needs at least 2 checkpoints", got: self.checkpoints.len() });
+            return Err(Error::Count {
+                need: "an alignment needs at least 2 checkpoints",
+                got: self.checkpoints.len(),
+            });
         }
         Error::unless(*to != Target::Relabel, "to", to, "first, mean or universe for checkpoints of a network")?;
-        Error::unless(!balance, "balance", true, "false for checkpoints of a network, whose activations are not known")?;
+        Error::unless(
+            !balance,
+            "balance",
+            true,
+            "false for checkpoints of a network, whose activations are not known",
+        )?;
         if let Some(nats) = exclude_prior {
             return Err(Error::setting("exclude_prior", nats, "left out for checkpoints, whose prior is not known"));
         }
-        match criteria.iter().find(|criterion| criterion.needs_data()) {
-            Some(criterion) => Err(Error::setting("criteria", criterion, "one that needs no data for checkpoints of a network")),
-            None => Ok(()),
+        check_criteria(criteria)
+    }
+}
+
+/// Refuses criteria that need the training examples.
+pub(super) fn check_criteria(criteria: &[Criterion]) -> Result<()> {
+    match criteria.iter().find(|criterion| criterion.needs_data()) {
+        Some(criterion) => {
+            Err(Error::setting("criteria", criterion, "one that needs no data for checkpoints of a network"))
         }
+        None => Ok(()),
     }
 }
 

@@ -5,8 +5,8 @@ use super::run_stage;
 use crate::options::{MachineArgs, NetworkArgs, ResultArgs, as_flag};
 use crate::printer::{ExitStatus, Printer};
 use onebasin::experiment::{
-    Barrier, BarrierNetwork, BarrierSettings, BatchNorm, Compact, CompactSettings, Experiment, Known, PairInputs,
-    Plane, PlaneSettings,
+    Barrier, BarrierNetwork, BarrierSettings, BatchNorm, Compact, CompactNetwork, CompactSettings, Experiment, Known,
+    NetworkInputs, PairInputs, Plane, PlaneNetwork, PlaneSettings,
 };
 use onebasin_report::stages::{barrier, compact, plane};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Two posteriors between which something is measured.
 #[derive(Debug, clap::Args)]
 struct PairArgs {
-    /// Posterior that stays: a file, or the folder of a training
+    /// Posterior that stays: a file, or the folder of a training; with --network, a checkpoint of that network
     #[arg(value_name = "A")]
     from: PathBuf,
     /// Posterior whose units are permuted
@@ -41,7 +41,7 @@ pub(crate) struct BarrierArgs {
     #[command(flatten)]
     pair: PairArgs,
     /// More posteriors: the barriers of all pairs are measured, and -o names the folder of an experiment
-    #[arg(value_name = "C", requires = "output", conflicts_with_all = ["alignment", "no_criteria", "force"])]
+    #[arg(value_name = "C", requires = "output", conflicts_with_all = ["alignment", "no_criteria", "force", "network"])]
     more: Vec<PathBuf>,
     /// Measure the posteriors only as they are, or with --alignment, and solve no alignment
     #[arg(long, conflicts_with = "criteria")]
@@ -49,19 +49,28 @@ pub(crate) struct BarrierArgs {
     #[command(flatten)]
     pub(crate) settings: BarrierSettings,
     #[command(flatten)]
-    foreign: ForeignBarrierArgs,
+    foreign: ForeignArgs,
+    /// What becomes of the statistics of batch normalisations along a path
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "recompute",
+        requires = "network",
+        help_heading = "Networks of other libraries"
+    )]
+    batchnorm: BatchNorm,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     result: ResultArgs,
 }
 
-/// A network of another library, whose checkpoints A and B are, and the examples to measure on.
+/// A network of another library, and the examples to measure its checkpoints on.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Networks of other libraries")]
-struct ForeignBarrierArgs {
-    /// Network of another library, an ONNX file; A and B are checkpoints of it
-    #[arg(long, value_name = "FILE", requires_all = ["inputs", "labels"], conflicts_with_all = ["more", "alignment"])]
+struct ForeignArgs {
+    /// Network of another library, an ONNX file, whose checkpoints are measured
+    #[arg(long, value_name = "FILE", requires_all = ["inputs", "labels"])]
     network: Option<PathBuf>,
     /// Examples (example, ...) as the network reads them: a NumPy array (.npy), or the array `x` of an archive (.npz)
     #[arg(long, value_name = "FILE", requires = "network")]
@@ -69,24 +78,19 @@ struct ForeignBarrierArgs {
     /// Class of each example: a NumPy array (.npy), or the array `y` of an archive (.npz)
     #[arg(long, value_name = "FILE", requires = "network")]
     labels: Option<PathBuf>,
-    /// What becomes of the statistics of batch normalisations along a path
-    #[arg(long, value_name = "NAME", default_value = "recompute", requires = "network")]
-    batchnorm: BatchNorm,
     #[command(flatten)]
     options: NetworkArgs,
 }
 
-impl ForeignBarrierArgs {
-    /// The barrier between two checkpoints, if there is a network.
-    fn stage(&self, pair: &PairArgs, settings: &BarrierSettings) -> Option<BarrierNetwork> {
-        Some(BarrierNetwork {
-            settings: settings.clone(),
-            batchnorm: self.batchnorm,
+impl ForeignArgs {
+    /// The network and what is read with it, if there is one.
+    fn inputs(&self, checkpoints: Vec<PathBuf>) -> Option<NetworkInputs> {
+        Some(NetworkInputs {
             options: self.options.read_options(),
             format: self.options.format(),
             keep: self.options.keep(),
             network: self.network.clone()?,
-            checkpoints: [pair.from.clone(), pair.to.clone()],
+            checkpoints,
             inputs: self.inputs.clone()?,
             labels: self.labels.clone()?,
         })
@@ -101,6 +105,8 @@ pub(crate) struct PlaneArgs {
     #[command(flatten)]
     pub(crate) settings: PlaneSettings,
     #[command(flatten)]
+    foreign: ForeignArgs,
+    #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     result: ResultArgs,
@@ -108,7 +114,7 @@ pub(crate) struct PlaneArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompactArgs {
-    /// Samples of Markov chains or ensembles: files, or folders of trainings
+    /// Samples of Markov chains or ensembles: files, or folders of trainings; with --network, checkpoints of that network
     #[arg(value_name = "SAMPLES", required = true, num_args = 1..)]
     inputs: Vec<PathBuf>,
     /// Folder to write
@@ -117,13 +123,15 @@ pub(crate) struct CompactArgs {
     #[command(flatten)]
     pub(crate) settings: CompactSettings,
     #[command(flatten)]
+    foreign: ForeignArgs,
+    #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     result: ResultArgs,
 }
 
 pub(crate) fn barrier(args: BarrierArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let BarrierArgs { pair, more, no_criteria, mut settings, foreign, machine, result } = args;
+    let BarrierArgs { pair, more, no_criteria, mut settings, foreign, batchnorm, machine, result } = args;
     if no_criteria {
         settings.criteria.clear();
     }
@@ -132,8 +140,8 @@ pub(crate) fn barrier(args: BarrierArgs, printer: &Printer) -> anyhow::Result<Ex
         let experiment = Experiment::of_posteriors(&posteriors, &settings, typed()).map_err(as_flag)?;
         return execute(&experiment, folder, &machine, result.json, printer);
     }
-    if let Some(stage) = foreign.stage(&pair, &settings) {
-        let output = pair.output.as_deref();
+    if let Some(inputs) = foreign.inputs(vec![pair.from.clone(), pair.to.clone()]) {
+        let (stage, output) = (BarrierNetwork { settings, batchnorm, inputs }, pair.output.as_deref());
         return run_stage(&stage, output, &machine, &result, printer, |found| barrier::table(found).text());
     }
     let stage = Barrier { settings, inputs: pair.inputs() };
@@ -141,12 +149,20 @@ pub(crate) fn barrier(args: BarrierArgs, printer: &Printer) -> anyhow::Result<Ex
 }
 
 pub(crate) fn plane(args: PlaneArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let PlaneArgs { pair, settings, machine, result } = args;
+    let PlaneArgs { pair, settings, foreign, machine, result } = args;
+    if let Some(inputs) = foreign.inputs(vec![pair.from.clone(), pair.to.clone()]) {
+        let stage = PlaneNetwork { settings, inputs };
+        return run_stage(&stage, pair.output.as_deref(), &machine, &result, printer, plane::text);
+    }
     let stage = Plane { settings, inputs: pair.inputs() };
     run_stage(&stage, pair.output.as_deref(), &machine, &result, printer, plane::text)
 }
 
 pub(crate) fn compact(args: CompactArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let CompactArgs { inputs, output, settings, machine, result } = args;
+    let CompactArgs { inputs, output, settings, foreign, machine, result } = args;
+    if let Some(inputs) = foreign.inputs(inputs.clone()) {
+        let stage = CompactNetwork { settings, inputs };
+        return run_stage(&stage, Some(&output), &machine, &result, printer, compact::text);
+    }
     run_stage(&Compact { settings, samples: inputs }, Some(&output), &machine, &result, printer, compact::text)
 }

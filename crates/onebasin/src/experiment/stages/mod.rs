@@ -2,12 +2,16 @@
 
 pub mod align_network;
 pub mod barrier_network;
+pub mod compact_network;
 pub mod decomposition;
 pub mod over_pairs;
+mod network_inputs;
 mod pairs;
+pub mod plane_network;
 pub mod train;
 
 pub use align::Known;
+pub use network_inputs::NetworkInputs;
 pub use pairs::PairInputs;
 
 use super::plan::Section;

@@ -46,7 +46,7 @@ settings! {
 }
 
 impl PlaneSettings {
-    fn sampling(&self) -> Sampling {
+    pub(super) fn sampling(&self) -> Sampling {
         let Self { points, margin, samples, seed, .. } = *self;
         Sampling { points, margin, samples, seed }
     }

@@ -9,11 +9,11 @@ use crate::measure::prune::KeptBy;
 use crate::measure::{Agreement, Calibration, Quality, prune};
 use crate::params::Params;
 use crate::posterior::{Draws, Gaussian, Posterior, Predictor};
-use crate::store::{PooledSamples, Provenance, StoredPosterior, StoredSamples};
+use crate::store::{Provenance, StoredPosterior, StoredSamples};
 use std::path::Path;
 
 /// Predicts, and compares with the reference.
-pub(super) struct Evaluator<'a> {
+pub(in crate::experiment::stages) struct Evaluator<'a> {
     context: &'a Context<'a>,
     predictor: Predictor,
     examples: Examples,
@@ -45,6 +45,16 @@ impl<'a> Evaluator<'a> {
         Ok(evaluator)
     }
 
+    /// Of any network, on given examples; the samples are the reference.
+    pub(in crate::experiment::stages) fn of_network(
+        settings: &CompactSettings,
+        predictor: Predictor,
+        examples: Examples,
+        context: &'a Context<'a>,
+    ) -> Self {
+        Self { context, predictor, examples, reference: None, draws: settings.draws, seed: settings.seed }
+    }
+
     /// Predictions of another posterior, whose network may be another one.
     fn predictions_of(&self, file: &Path, most: Option<usize>) -> Result<Vec<f64>> {
         let (posterior, provenance): (Box<dyn Draws>, Provenance) = if let Ok(samples) = StoredSamples::open(file) {
@@ -68,9 +78,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The samples themselves, which are the reference unless there is another.
-    pub(super) fn samples(&mut self, pooled: &PooledSamples) -> Result<Row> {
-        let own = self.predict("samples", pooled, usize::MAX, None)?;
-        let row = self.row("samples", &own, pooled.chosen().len())?;
+    pub(super) fn samples(&mut self, samples: &dyn Draws) -> Result<Row> {
+        let own = self.predict("samples", samples, usize::MAX, None)?;
+        let row = self.row("samples", &own, samples.draws(usize::MAX))?;
         self.reference.get_or_insert(own);
         Ok(row)
     }

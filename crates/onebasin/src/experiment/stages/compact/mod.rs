@@ -2,6 +2,8 @@
 
 mod evaluator;
 
+pub(super) use evaluator::Evaluator;
+
 use crate::align;
 use crate::align::{Points, Solver, Transformed};
 use crate::data::Split;
@@ -17,7 +19,6 @@ use crate::params::Params;
 use crate::posterior::{Draws, Fit, Posterior};
 use crate::store::{PooledSamples, Provenance, StoredPosterior};
 use crate::symmetry::{Permutations, Scales, Spec};
-use evaluator::Evaluator;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -216,30 +217,78 @@ impl Stage for Compact {
             return Err(Error::setting("distil", epochs, expected));
         }
         let mut evaluator = Evaluator::new(settings, &sources[0], first, context)?;
+        let samples = Samples { draws: &pooled, chains: pooled.chains(), sources: &sources, provenance: first };
+        let lesson = settings.distil.map(|epochs| lesson(epochs, &pooled, &mut evaluator, context)).transpose()?;
+        let work = Work { settings, samples, spec: &spec, scales: scales.as_ref(), context };
+        let (result, gaussians) = work.fit(&mut evaluator, lesson.as_ref())?;
+        // All that can be wrong with the input has been found by now.
+        write(&gaussians, folder)?;
+        Ok(result)
+    }
+}
+
+/// Writes Gaussians by their names.
+pub(super) fn write(gaussians: &[(String, StoredPosterior)], folder: Option<&Folder>) -> Result<()> {
+    let Some(folder) = folder else { return Ok(()) };
+    folder.clear()?;
+    gaussians.iter().try_for_each(|(file, stored)| stored.write(&folder.join(file)))
+}
+
+/// Samples to replace, and where they come from.
+#[derive(Clone, Copy)]
+pub(super) struct Samples<'a> {
+    pub(super) draws: &'a dyn Draws,
+    /// Number of chains of equal length, if they are of chains.
+    pub(super) chains: Option<usize>,
+    pub(super) sources: &'a [Source],
+    pub(super) provenance: &'a Provenance,
+}
+
+/// Gaussians to be fitted.
+pub(super) struct Work<'a> {
+    pub(super) settings: &'a CompactSettings,
+    pub(super) samples: Samples<'a>,
+    pub(super) spec: &'a Spec,
+    pub(super) scales: Option<&'a Scales>,
+    pub(super) context: &'a Context<'a>,
+}
+
+/// What is distilled: a problem, predictions (example, class), and a number of epochs.
+type Lesson = (Problem, Vec<f64>, f64);
+
+impl Work<'_> {
+    /// Fits a Gaussian after each relabelling and of each rank, and compares its predictions with those of the samples. Returns also
+    /// the Gaussians with the names of their files.
+    pub(super) fn fit(
+        &self,
+        evaluator: &mut Evaluator<'_>,
+        lesson: Option<&Lesson>,
+    ) -> Result<(CompactResult, Vec<(String, StoredPosterior)>)> {
+        let Self { settings, samples, spec, scales, context } = self;
+        let count = samples.draws.draws(usize::MAX);
         let mut result = CompactResult {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            settings: settings.clone(),
-            samples: pooled.chosen().len(),
-            chains: pooled.chains(),
-            parameters: pooled.layout().len(),
-            rows: vec![evaluator.samples(&pooled)?],
+            settings: (*settings).clone(),
+            samples: count,
+            chains: samples.chains,
+            parameters: samples.draws.layout().len(),
+            rows: vec![evaluator.samples(samples.draws)?],
             relabellings: Vec::new(),
         };
 
-        let balanced = scales.as_ref().map(|scales| Transformed::balanced(&pooled, scales)).transpose()?;
-        let source: &dyn Draws = balanced.as_ref().map_or(&pooled, |balanced| balanced);
-        let lesson = settings.distil.map(|epochs| lesson(epochs, &pooled, &mut evaluator, context)).transpose()?;
+        let balanced = scales.map(|scales| Transformed::balanced(samples.draws, scales)).transpose()?;
+        let source: &dyn Draws = balanced.as_ref().map_or(samples.draws, |balanced| balanced);
         let mut gaussians = Vec::new();
         for &relabelling in &settings.relabellings {
-            let (permutations, history, seconds) = relabelling.find(&spec, source, settings, context)?;
-            let relabelled = Transformed::relabelled(source, &spec, &permutations)?;
+            let (permutations, history, seconds) = relabelling.find(spec, source, settings, context)?;
+            let relabelled = Transformed::relabelled(source, spec, &permutations)?;
             let largest = settings.ranks.iter().copied().max().unwrap_or(0);
             let fit = context.monitored(&format!("{relabelling}: fitting"), |monitor| {
                 monitor.at(0, 0)?;
                 Fit::new(&relabelled, largest, &context.pool)
             })?;
             let diagonal = fit.posterior(0)?.gaussian().into_owned();
-            let provenance = settings.provenance(relabelling, first, &sources);
+            let provenance = settings.provenance(relabelling, samples.provenance, samples.sources);
             let mut keep = |file: String, posterior: Posterior| {
                 gaussians.push((file, StoredPosterior { posterior, provenance: provenance.clone() }));
             };
@@ -256,7 +305,7 @@ impl Stage for Compact {
                 let suffix = if rank == 0 { String::new() } else { format!("-rank{rank}") };
                 keep(format!("{relabelling}{suffix}.safetensors"), posterior);
             }
-            if let Some((problem, predictions, epochs)) = &lesson {
+            if let Some((problem, predictions, epochs)) = lesson {
                 let gaussian = context.monitored(&format!("{relabelling}: distilling"), |monitor| {
                     distil(problem, &diagonal, predictions, *epochs, settings.seed, &context.pool, monitor)
                 })?;
@@ -265,8 +314,7 @@ impl Stage for Compact {
                 keep(format!("{relabelling}-distilled.safetensors"), posterior);
             }
             let pruning = if settings.prune { Some(evaluator.pruning(&diagonal, &last(&relabelled)?)?) } else { None };
-            let count = pooled.chosen().len();
-            let chains = pooled.chains().filter(|chains| count / chains >= diagnostics::MIN_SAMPLES_ESS);
+            let chains = samples.chains.filter(|chains| count / chains >= diagnostics::MIN_SAMPLES_ESS);
             let transpositions: Vec<usize> = permutations.iter().map(Permutations::transpositions).collect();
             result.relabellings.push(Relabelled {
                 relabelling,
@@ -280,14 +328,7 @@ impl Stage for Compact {
             });
         }
 
-        // All that can be wrong with the input has been found by now.
-        if let Some(folder) = folder {
-            folder.clear()?;
-            for (file, stored) in &gaussians {
-                stored.write(&folder.join(file))?;
-            }
-        }
-        Ok(result)
+        Ok((result, gaussians))
     }
 }
 
@@ -320,12 +361,7 @@ impl Relabelling {
 }
 
 /// What is distilled: predictions of the samples, (example, class), on all training examples of the data set.
-fn lesson(
-    epochs: f64,
-    pooled: &PooledSamples,
-    evaluator: &mut Evaluator<'_>,
-    context: &Context<'_>,
-) -> Result<(Problem, Vec<f64>, f64)> {
+fn lesson(epochs: f64, pooled: &PooledSamples, evaluator: &mut Evaluator<'_>, context: &Context<'_>) -> Result<Lesson> {
     let provenance = pooled.files()[0].provenance();
     let config = inputs::config(provenance)?;
     let training = config.data.whole(Split::Train, context.data, &provenance.standardisation)?;

@@ -23,7 +23,7 @@ pub mod posterior;
 pub mod infer;
 pub mod store;
 pub mod align;
-pub mod foreign;
 pub mod path;
+pub mod foreign;
 pub mod measure;
 pub mod experiment;

@@ -116,7 +116,7 @@ pub(crate) struct PlaneArgs {
 pub(crate) struct CompactArgs {
     /// Samples of Markov chains or ensembles: files, or folders of trainings; with --network, checkpoints of that network
     #[arg(value_name = "SAMPLES", required = true, num_args = 1..)]
-    inputs: Vec<PathBuf>,
+    files: Vec<PathBuf>,
     /// Folder to write
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -159,10 +159,10 @@ pub(crate) fn plane(args: PlaneArgs, printer: &Printer) -> anyhow::Result<ExitSt
 }
 
 pub(crate) fn compact(args: CompactArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let CompactArgs { inputs, output, settings, foreign, machine, result } = args;
-    if let Some(inputs) = foreign.inputs(inputs.clone()) {
+    let CompactArgs { files, output, settings, foreign, machine, result } = args;
+    if let Some(inputs) = foreign.inputs(files.clone()) {
         let stage = CompactNetwork { settings, inputs };
         return run_stage(&stage, Some(&output), &machine, &result, printer, compact::text);
     }
-    run_stage(&Compact { settings, samples: inputs }, Some(&output), &machine, &result, printer, compact::text)
+    run_stage(&Compact { settings, samples: files }, Some(&output), &machine, &result, printer, compact::text)
 }

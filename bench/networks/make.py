@@ -58,6 +58,19 @@ def first_line(error):
     return text[0][:300]
 
 
+def compare(network, model, options):
+    """The change of the outputs from one checkpoint to the other."""
+    dtype = torch.float32 if options.single else torch.float64
+    model.to(dtype)
+    example = network.example(1)
+    example = (example if network.tokens else example.to(dtype),)
+    found = []
+    for path in options.compare:
+        model.load_state_dict(torch.load(path, weights_only=True))
+        found.append(outputs(model, example))
+    return change(*found)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name")
@@ -67,10 +80,13 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--single", action="store_true")
     parser.add_argument("--onnx", action="store_true")
+    parser.add_argument("--compare", nargs=2, help="only compare the outputs of two checkpoints")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     network = catalogue.networks()[options.name]
     model = network.build().eval()
+    if options.compare:
+        return {"change": compare(network, model, options)}
     facts = {"parameters": sum(parameter.numel() for parameter in model.parameters()), "exports": {}}
     inputs = (network.example(),)
     catalogue.randomise(model, 0)

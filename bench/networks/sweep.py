@@ -28,8 +28,8 @@ UNCHANGED_SINGLE = 1e-3
 # Networks with more parameters run alone.
 LARGE = 100_000_000
 COLUMNS = [
-    "network", "parameters", "inferred", "groups", "units", "share", "change", "control", "found", "seconds",
-    "megabytes", "note",
+    "network", "parameters", "inferred", "groups", "units", "share", "change", "control", "found", "solver",
+    "seconds", "megabytes", "note",
 ]  # fmt: skip
 
 
@@ -43,11 +43,16 @@ def differing(first, second):
     return [name for name in a if not torch.equal(a[name], b[name])]
 
 
-def align(options, folder, network, seed, file):
+def python(*arguments):
+    command = [sys.executable, "-B", HERE / "make.py", *arguments]
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True)
+
+
+def align(options, folder, name, network, seed, file):
     """Aligns the permuted copy back, and compares what was written."""
     out = folder / "out"
     command = [options.onebasin, "align", folder / f"a{seed}.pt", folder / f"b{seed}.pt", "--network", folder / file]
-    command += ["-o", out, "--quiet", "--threads", options.threads]
+    command += ["-o", out, "--quiet", "--threads", options.threads, "--solvers", options.solver]
     for keep in network.keep:
         command += ["--keep", keep]
     result = measured.run(command)
@@ -58,6 +63,11 @@ def align(options, folder, network, seed, file):
     found = differing(folder / f"a{seed}.pt", out / f"b{seed}.pt")
     answer = {"different": found, "share": facts["network"]["share"], "groups": facts["network"]["groups"]}
     answer |= {"checked": member["checked"], "distance": member["w2"]["after"]}
+    if found:
+        # Else the file has the outputs of the original, which were compared.
+        files = ["--compare", folder / f"b{seed}.pt", out / f"b{seed}.pt"]
+        ran = python(name, folder, "--onebasin", options.onebasin, *files, *["--single"] * options.single)
+        answer["change"] = json.loads(ran.stdout.splitlines()[-1])["change"] if ran.returncode == 0 else None
     shutil.rmtree(out)
     return answer | {"seconds": result["seconds"], "megabytes": result["megabytes"]}
 
@@ -69,20 +79,18 @@ def of_network(options, name, networks, threads):
     folder = pathlib.Path(tempfile.mkdtemp(dir=options.folder))
     try:
         onnx = name in catalogue.ONNX and not options.no_onnx
-        command = [sys.executable, "-B", HERE / "make.py", name, folder, "--onebasin", options.onebasin]
-        command += ["--threads", threads, "--seeds", *options.seeds]
-        command += ["--onnx"] * onnx + ["--single"] * options.single
-        made = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        flags = ["--onebasin", options.onebasin, "--threads", threads, "--seeds", *options.seeds]
+        made = python(name, folder, *flags, *["--onnx"] * onnx, *["--single"] * options.single)
         if made.returncode != 0:
             return {"name": name, "error": (made.stderr.strip().splitlines() or ["it was killed"])[-1][:400]}
-        facts = {"name": name} | json.loads(made.stdout.splitlines()[-1])
+        facts = {"name": name, "solver": options.solver} | json.loads(made.stdout.splitlines()[-1])
         if "seeds" not in facts:
             return facts
         for seed in options.seeds:
-            facts["seeds"][str(seed)]["align"] = align(options, folder, networks[name], seed, "net.pt2")
+            facts["seeds"][str(seed)]["align"] = align(options, folder, name, networks[name], seed, "net.pt2")
         for kind, exported in facts["exports"].items():
             if kind != "pt2" and "file" in exported:
-                exported["align"] = align(options, folder, networks[name], options.seeds[0], exported["file"])
+                exported["align"] = align(options, folder, name, networks[name], options.seeds[0], exported["file"])
         return facts
     finally:
         shutil.rmtree(folder)
@@ -99,16 +107,19 @@ def row(facts, single):
     aligned = [seed["align"] for seed in seeds]
     good = [one for one in aligned if "error" not in one]
     notes = [one["error"] for one in aligned if "error" in one][:1]
-    different = [one["different"] for one in good if one["different"]]
+    different = [one for one in good if one["different"]]
     if different:
-        notes.append(f"{len(different[0])} tensors differ, such as {different[0][0]}")
+        names, distance = different[0]["different"], different[0]["distance"]
+        note = f"{len(names)} tensors differ, such as {names[0]}, at a distance of {distance:.1e}"
+        changed = different[0].get("change")
+        notes.append(note + (f"; outputs change by {changed:.1e}" if changed is not None else ""))
     worst = max(seed["change"] for seed in seeds)
     bound = UNCHANGED_SINGLE if single else UNCHANGED
     unchanged = worst < bound
     if not unchanged:
         notes.append("the outputs change")
     share = re.search(r"(\d+) %", facts["message"])
-    line |= {"inferred": "yes", "groups": facts["groups"], "units": facts["units"]}
+    line |= {"inferred": "yes", "solver": facts["solver"], "groups": facts["groups"], "units": facts["units"]}
     line |= {"share": f"{good[0]['share']:.3f}" if good else f"0.{share[1]}" if share else ""}
     line |= {"change": f"{worst:.1e}", "control": f"{seeds[0]['control']:.1e}"}
     line["found"] = f"{sum(not one['different'] for one in good)}/{len(seeds)}"
@@ -191,9 +202,10 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="small networks at the same time (times are then not to be trusted)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of onebasin, and of torch for large networks")
     parser.add_argument("--single", action="store_true", help="compute outputs in float32")
+    parser.add_argument("--solver", default="best", help="of the alignments")
     parser.add_argument("--no-onnx", action="store_true")
     parser.add_argument("--folder", type=pathlib.Path, help="for temporary files; some large networks need 15 GB")
-    parser.add_argument("--facts", type=pathlib.Path, help="JSON lines: networks in it are not measured again", required=True)
+    parser.add_argument("--facts", type=pathlib.Path, default=HERE / "facts.jsonl", help="networks in it are not measured again")
     parser.add_argument("--output", type=pathlib.Path, default=HERE / "results", help="name of the tables")
     parser.add_argument("--list", action="store_true", help="list the networks and their sizes")
     options = parser.parse_args()

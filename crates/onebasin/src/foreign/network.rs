@@ -3,6 +3,7 @@
 use super::binding::Wanted;
 use super::contents::{Contents, Match};
 use super::fault;
+use super::listing::Tensors;
 use super::member::Member;
 use crate::error::{Error, Result};
 use onebasin_checkpoint::Checkpoint;
@@ -70,7 +71,8 @@ impl Network {
                 (Source::Symmetry, Symmetry::from_toml(&text, &path.display().to_string()).map_err(fault)?)
             }
             _ => {
-                let reason = "it should be an ONNX file (.onnx), an exported program of PyTorch (.pt2) or a symmetry (.toml)";
+                let reason =
+                    "it should be an ONNX file (.onnx), an exported program of PyTorch (.pt2) or a symmetry (.toml)";
                 return Err(Error::File { path: path.to_owned(), reason: reason.to_owned() });
             }
         };
@@ -113,7 +115,10 @@ impl Network {
         self.compare_contents(paths)?;
         let open = |network: &Self| -> Result<Vec<Member>> {
             let aliases = network.aliases();
-            paths.iter().map(|path| Member::open(path, &network.symmetry, &aliases, wanted)).collect()
+            // An exported program lists tensors as the model does, and a person that writes a symmetry does too.
+            let in_order = network.onnx().is_none();
+            let tensors = Tensors { symmetry: &network.symmetry, aliases: &aliases, in_order };
+            paths.iter().map(|path| Member::open(path, tensors, wanted)).collect()
         };
         let members = open(&self)?;
         let ties: Vec<Tie> = members.iter().flat_map(|member| member.ties(&self.symmetry)).collect();

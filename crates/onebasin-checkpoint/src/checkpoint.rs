@@ -122,6 +122,11 @@ impl Checkpoint {
         &self.contents.foreign
     }
 
+    /// Classes of the objects in a file of torch that are not interpreted, by the dotted names of the objects.
+    pub fn classes(&self) -> &BTreeMap<String, String> {
+        &self.contents.classes
+    }
+
     /// The bytes of a tensor, row-major and little-endian.
     pub fn read_bytes(&self, tensor: usize) -> Result<Vec<u8>> {
         self.check(tensor)?;

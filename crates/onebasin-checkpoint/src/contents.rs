@@ -86,6 +86,8 @@ pub(crate) struct Contents {
     pub(crate) metadata: BTreeMap<String, Scalar>,
     /// Names of classes and functions that are not interpreted.
     pub(crate) foreign: BTreeSet<String>,
+    /// Classes of objects that are not interpreted, by the dotted names of the objects.
+    pub(crate) classes: BTreeMap<String, String>,
 }
 
 impl Contents {

@@ -81,7 +81,8 @@ impl NetworkArgs {
 
 fn dim(text: &str) -> Result<(String, usize), String> {
     let (name, size) = text.rsplit_once('=').ok_or("it should be NAME=N, such as sequence=16")?;
-    let size = size.parse().ok().filter(|size| *size > 0).ok_or_else(|| format!("`{size}` is not a positive integer"))?;
+    let size =
+        size.parse().ok().filter(|size| *size > 0).ok_or_else(|| format!("`{size}` is not a positive integer"))?;
     Ok((name.to_owned(), size))
 }
 

@@ -62,7 +62,8 @@ fn an_aligned_checkpoint_has_the_same_name_size_and_function() {
     let [before, after] = ["b.ckpt", "aligned/b.ckpt"].map(|name| fs::read(place.path(name)).unwrap());
     assert_eq!(before.len(), after.len());
     assert_ne!(before, after);
-    let result: Value = serde_json::from_str(&fs::read_to_string(place.path("aligned/alignment.json")).unwrap()).unwrap();
+    let result: Value =
+        serde_json::from_str(&fs::read_to_string(place.path("aligned/alignment.json")).unwrap()).unwrap();
     let member = &result["members"][0];
     assert!(member["w2"]["after"].as_f64() < member["w2"]["before"].as_f64(), "{member}");
     assert!(member["checked"]["change"].as_f64().unwrap() < 1e-5, "{member}");
@@ -112,7 +113,8 @@ fn barriers_planes_and_gaussians_are_measured_on_own_examples() {
     assert!((end(0) - end(1)).abs() < 1e-5, "{} {}", end(0), end(1));
     let w2 = |index: usize| result["alignments"][index]["w2"].as_f64().unwrap();
     assert!(w2(1) < w2(0), "{} {}", w2(1), w2(0));
-    let (interpolated, stderr) = place.good(&format!("barrier a.pt b.ckpt {data} --points 5 --json --batchnorm interpolate"));
+    let (interpolated, stderr) =
+        place.good(&format!("barrier a.pt b.ckpt {data} --points 5 --json --batchnorm interpolate"));
     assert!(!stderr.contains("batch normalisations"), "{stderr}");
     assert_ne!(json, interpolated);
     place.good(&format!("plane a.pt b.ckpt {data} --points 5 --splits test -o plane"));

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::params::Params;
 
 /// An input of no network.
-#[derive(Debug)]
-pub enum Value {}
+#[derive(Clone, Copy, Debug)]
+pub struct Value;
 
 /// A network that cannot be run.
 #[derive(Debug)]

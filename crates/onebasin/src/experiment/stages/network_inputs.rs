@@ -31,9 +31,11 @@ pub struct NetworkInputs {
     /// Examples (example, ...) as the network reads them: a `NumPy` file.
     #[serde(skip)]
     pub inputs: PathBuf,
-    /// The class of each example: a `NumPy` file.
+    /// The class of each example, or the numbers to be predicted: a `NumPy` file.
     #[serde(skip)]
     pub labels: PathBuf,
+    /// Whether numbers are to be predicted.
+    pub regression: bool,
 }
 
 /// A network, its checkpoints and the examples, ready to be measured.
@@ -47,6 +49,11 @@ pub(super) struct Opened {
 }
 
 impl NetworkInputs {
+    /// Refuses a regression, where classes are needed.
+    pub(super) fn check_classes(&self) -> Result<()> {
+        Error::unless(!self.regression, "targets", "given", "left out: only barriers of a regression can be measured")
+    }
+
     /// All files that are read.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let Self { network, checkpoints, inputs, labels, .. } = self;
@@ -62,31 +69,43 @@ impl NetworkInputs {
             .map(|_| Ok(Box::new(NetworkModel::new(&network, spec.layout())?) as Box<dyn Model>))
             .collect::<Result<Vec<_>>>()?;
         let examples = self.examples(&*models[0], most)?;
-        let predictor = Predictor::of(models, Likelihood::Softmax, &context.pool)?;
+        let predictor = if self.regression {
+            Predictor::of_outputs(models, &context.pool)?
+        } else {
+            Predictor::of(models, Likelihood::Softmax, &context.pool)?
+        };
         Ok(Opened { network, members, spec, predictor, examples })
     }
 
     /// The examples, in the order in which the network reads them.
     fn examples(&self, model: &dyn Model, most: Option<usize>) -> Result<Examples> {
         let inputs = Array::read(&self.inputs, &["x", "inputs", "images", "data"])?;
-        let labels = Array::read(&self.labels, &["y", "labels", "targets", "target"])?.labels(&self.labels)?;
+        let labels = Array::read(&self.labels, &["y", "labels", "targets", "target"])?;
         let (count, features) = (inputs.shape.first().copied().unwrap_or(0), model.input().len());
         if inputs.values.len() != count * features || count == 0 {
             let shape = inputs.shape.get(1..).unwrap_or_default();
             let reason = format!("an example has the shape {shape:?}, and the network reads {features} values");
             return Err(Error::File { path: self.inputs.clone(), reason });
         }
-        if labels.len() != count {
-            let reason = format!("it has {} labels, and there are {count} examples", labels.len());
+        let (input, outputs) = (model.input(), model.outputs());
+        let each = if self.regression { outputs } else { 1 };
+        if labels.values.len() != count * each {
+            let (entries, examples) = (labels.values.len(), format!("{count} examples, each of which needs {each}"));
+            let reason = format!("it has {entries} entries, and there are {examples}");
             return Err(Error::File { path: self.labels.clone(), reason });
         }
         let most = most.unwrap_or(count).min(count);
-        let (values, labels) = (inputs.values[..most * features].to_vec(), labels[..most].to_vec());
-        let name = self.inputs.display().to_string();
-        let dataset = Dataset::of_numbers(name, model.input(), model.outputs(), values, labels);
-        let dataset = dataset.map_err(|error| error.at(self.labels.display()))?;
+        let (name, values) = (self.inputs.display().to_string(), inputs.values[..most * features].to_vec());
+        let dataset = if self.regression {
+            Dataset::of_regression(name, input, outputs, values, most)?
+        } else {
+            let classes = labels.labels(&self.labels)?[..most].to_vec();
+            let dataset = Dataset::of_numbers(name, input, outputs, values, classes);
+            dataset.map_err(|error| error.at(self.labels.display()))?
+        };
         let (scale, shift) = (vec![1.0; features], vec![0.0; features]);
-        Examples::new(dataset, Standardisation { scaling: Scaling::Unit, scale, shift })
+        let examples = Examples::new(dataset, Standardisation { scaling: Scaling::Unit, scale, shift })?;
+        if self.regression { examples.with_targets(labels.values[..most * each].to_vec()) } else { Ok(examples) }
     }
 }
 

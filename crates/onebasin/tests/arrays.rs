@@ -10,7 +10,8 @@ use tempfile::TempDir;
 
 /// A file of `numpy.save`.
 fn npy(description: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
-    let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();
+    let sizes: Vec<String> = shape.iter().map(|size| format!("{size},")).collect();
+    let sizes = sizes.concat();
     let header = format!("{{'descr': '{description}', 'fortran_order': False, 'shape': ({sizes}), }}\n");
     [b"\x93NUMPY\x01\x00".as_slice(), &(header.len() as u16).to_le_bytes(), header.as_bytes(), data].concat()
 }
@@ -179,7 +180,7 @@ fn held_out_examples_are_always_the_same_and_disjoint() {
     }
     let first = own.load(Split::Test).unwrap();
     assert_eq!(first.values(), &Values::Numbers(HELD_OUT.iter().map(|index| *index as f32).collect()));
-    let one = place.own(&[("x", floats(&[1, 1], &[0.0])), ("y", wholes(&[1], &[0]))]);
+    let one = place.own(&[("x", floats(&[1, 1], &[0.0])), ("y", wholes(&[1], &[1]))]);
     assert!(one.load(Split::Test).unwrap_err().to_string().contains("it has 1 examples"));
 }
 

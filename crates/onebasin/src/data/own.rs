@@ -69,14 +69,14 @@ impl Own {
             assumed.push(format!("there is no test part, so {held_out} of {all} examples are held out as test examples (`data.test_fraction`)"));
             [all - held_out, held_out]
         };
-        Ok(Summary { shape: arrangement.shape, classes: source.classes()?, train, test, assumed })
+        Ok(Summary { shape: arrangement.shape, classes: self.classes(&source)?, train, test, assumed })
     }
 
     /// Reads one part.
     pub fn load(&self, split: Split) -> Result<Dataset> {
         let source = self.open()?;
         self.arrangement(&source)?;
-        let classes = source.classes()?;
+        let classes = self.classes(&source)?;
         let targets = source.targets().to_owned();
         if source.has_test() {
             let arrays = match split {
@@ -91,7 +91,9 @@ impl Own {
             Split::Test => held_out,
             Split::Train => {
                 let mut is_test = vec![false; whole.len()];
-                held_out.iter().for_each(|index| is_test[*index as usize] = true);
+                for index in held_out {
+                    is_test[index as usize] = true;
+                }
                 (0..whole.len() as u32).filter(|index| !is_test[*index as usize]).collect()
             }
         };
@@ -105,6 +107,16 @@ impl Own {
             return Err(Error::setting("test_fraction", fraction, &expected));
         }
         Ok(source)
+    }
+
+    fn classes(&self, source: &Source) -> Result<usize> {
+        let classes = source.classes()?;
+        if classes < 2 {
+            let reason =
+                format!("all labels in `{}` are 0, but a classifier needs at least 2 classes", source.targets());
+            return Err(Error::File { path: self.path.clone(), reason });
+        }
+        Ok(classes)
     }
 
     fn arrangement(&self, source: &Source) -> Result<Arrangement> {

@@ -104,7 +104,6 @@ impl Array {
         }
         place.reverse();
         let words = match &place[..] {
-            [row] => format!("example {row}"),
             [row, column] => format!("row {row}, column {column}"),
             [row, ..] => format!("example {row}"),
             [] => unreachable!("an array has an axis"),

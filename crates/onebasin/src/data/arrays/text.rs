@@ -90,7 +90,7 @@ fn header(first: &[&str], separator: char) -> std::result::Result<Option<Vec<Str
     let Some(text) = first.iter().position(|cell| !is_number(cell)) else { return Ok(None) };
     let is_label = |cell: &&str| LABELS.contains(&cell.to_lowercase().as_str());
     // Columns may be named by numbers, but then one of the names is a word that says so.
-    if first.iter().any(is_number) && !first.iter().any(|cell| is_label(cell)) {
+    if first.iter().any(is_number) && !first.iter().any(is_label) {
         return Err(wrong(1, &(text + 1).to_string(), first[text], separator));
     }
     if let Some(nameless) = first.iter().position(|cell| cell.is_empty()) {
@@ -120,18 +120,15 @@ fn target(header: Option<&[String]>, count: usize) -> std::result::Result<usize,
 }
 
 fn wrong(line: usize, column: &str, cell: &str, separator: char) -> String {
-    let (what, remedy) = match cell {
-        "" => ("is empty".to_owned(), "fill it, or remove the line"),
-        _ => {
-            let remedy = if separator == ';' && cell.contains(',') {
-                "write decimal points instead of commas"
-            } else {
-                "write a number; classes are numbered from 0"
-            };
-            (format!("is `{}`, which is not a number", shown(cell)), remedy)
-        }
+    if cell.is_empty() {
+        return format!("line {line}, column {column} is empty; fill it, or remove the line");
+    }
+    let remedy = if separator == ';' && cell.contains(',') {
+        "write decimal points instead of commas"
+    } else {
+        "write a number; classes are numbered from 0"
     };
-    format!("line {line}, column {column} {what}; {remedy}")
+    format!("line {line}, column {column} is `{}`, which is not a number; {remedy}", shown(cell))
 }
 
 /// The beginning of a text.
@@ -210,8 +207,8 @@ mod tests {
 
         #[test]
         fn numbers_come_back(rows in prop::collection::vec((-1e6..1e6f32, -1e6..1e6f32, 0..9u32), 1..9)) {
-            let text: String = rows.iter().map(|(a, b, label)| format!("{a},{b},{label}\n")).collect();
-            let (values, labels) = read(&text).unwrap();
+            let lines: Vec<String> = rows.iter().map(|(a, b, label)| format!("{a},{b},{label}")).collect();
+            let (values, labels) = read(&lines.join("\n")).unwrap();
             prop_assert_eq!(values, rows.iter().flat_map(|(a, b, _)| [*a, *b]).collect::<Vec<_>>());
             prop_assert_eq!(labels, rows.iter().map(|row| row.2).collect::<Vec<_>>());
         }

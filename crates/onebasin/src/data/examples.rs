@@ -11,10 +11,10 @@ named_enum! {
     /// How pixels are scaled.
     #[derive(Default)]
     pub enum Scaling {
-        /// From 0 to 1: pixel / full scale.
+        /// From 0 to 1: pixel / full scale. Numbers that are not pixels stay as they are.
         #[default]
         Unit = "unit",
-        /// Mean 0 and standard deviation 1 for each channel of the training set: (pixel / full scale - mean) / std.
+        /// Mean 0 and standard deviation 1 for each channel, or feature, of the training set: (pixel / full scale - mean) / std.
         Standard = "standard",
     }
 }

@@ -1,20 +1,23 @@
 //! Reads, selects, scales and batches the data sets that networks are trained on.
 //!
-//! [`load`] turns a name into a [`Dataset`] of raw pixels, [`Subset`]s select from it, a [`Standardisation`] makes it
+//! [`load`] turns a name into a [`Dataset`] of raw pixels, [`Own`] a file of somebody's own into one, [`Subset`]s select from it, a [`Standardisation`] makes it
 //! [`Examples`] that a network can read, and [`Batches`] says which of them come next.
 
+pub mod arrays;
 mod augment;
 mod batches;
 pub mod catalogue;
 mod digits;
 mod examples;
 mod files;
+mod own;
 mod subset;
 mod synthetic;
 
 pub use augment::Augment;
 pub use batches::Batches;
 pub use examples::{Examples, Scaling, Standardisation};
+pub use own::{Own, Summary};
 pub use subset::{Half, Subset};
 
 use crate::arch::Shape;

@@ -7,6 +7,7 @@
 pub mod config;
 mod alone;
 mod context;
+mod data_config;
 mod folder;
 mod inputs;
 mod literature;
@@ -25,6 +26,7 @@ mod train_config;
 
 pub use alone::run_alone;
 pub use context::{Context, Host, Silent};
+pub use data_config::{DataConfig, DataSource};
 pub use folder::{json, write_text};
 pub use inputs::{POSTERIOR, posterior_file};
 pub use literature::Literature;
@@ -45,4 +47,4 @@ pub use stages::plane::{Plane, PlaneSettings};
 pub use stages::plane_network::PlaneNetwork;
 pub use stages::train::Train;
 pub use stages::{Known, NetworkInputs, PairInputs, Sections};
-pub use train_config::{DataConfig, EvaluateConfig, LogConfig, TrainConfig};
+pub use train_config::{EvaluateConfig, LogConfig, TrainConfig};

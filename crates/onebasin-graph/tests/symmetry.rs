@@ -207,6 +207,37 @@ fn heads_are_permuted_and_dimensions_within_each_head() {
     assert_eq!(axes(&symmetry, "down.weight"), "embed up");
 }
 
+/// Of 2 heads of keys and values, each for 3 heads of queries, the queries' heads are permuted, whatever the order of the tensors is.
+#[test]
+fn heads_that_share_keys_are_permuted_among_themselves_in_any_order_of_tensors() {
+    for out_first in [false, true] {
+        let symmetry = of(|b| {
+            let x = b.input("x", &[1, 5, 7])?;
+            let first = if out_first { Some(b.tensor("out.weight", &[7, 24])?) } else { None };
+            let mut heads = Vec::new();
+            for (name, count) in [("q", 6), ("k", 2), ("v", 2)] {
+                let y = linear(b, name, x, 4 * count)?;
+                let y = b.reshape(y, &[1, 5, count, 4])?;
+                heads.push(b.swap_axes(y, 1, 2)?);
+            }
+            // Positions differ along the dimensions of queries and keys.
+            let rotation = b.constant("rotation", &[4], Some(vec![1.0, 2.0, 3.0, 4.0]))?;
+            for turned in &mut heads[..2] {
+                *turned = b.elementwise(&[*turned, rotation])?;
+            }
+            let y = b.attention([heads[0], heads[1], heads[2]], None, false)?;
+            let y = b.swap_axes(y, 1, 2)?;
+            let y = b.reshape(y, &[1, 5, 24])?;
+            let weight = first.map_or_else(|| b.tensor("out.weight", &[7, 24]), Ok)?;
+            b.linear(y, weight, None)
+        });
+        assert_eq!(groups(&symmetry), [plain("q.blocks", 2), within("q", 6, "q.blocks")], "{out_first}");
+        assert_eq!(axes(&symmetry, "q.weight"), "q*4 -7");
+        assert_eq!(axes(&symmetry, "v.weight"), "q.blocks*4 -7");
+        assert_eq!(axes(&symmetry, "out.weight"), "-7 q*4");
+    }
+}
+
 #[test]
 fn dimensions_stay_fixed_where_they_differ_and_heads_do_not() {
     // As a rotary embedding: each dimension is multiplied by a number of its own.

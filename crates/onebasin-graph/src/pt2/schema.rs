@@ -159,6 +159,14 @@ pub(super) struct TensorMeta {
     pub(super) sizes: Vec<SymInt>,
     pub(super) strides: Vec<SymInt>,
     pub(super) storage_offset: SymInt,
+    pub(super) device: Option<Device>,
+}
+
+/// Where a tensor was when the program was recorded.
+#[derive(Debug, Deserialize)]
+pub(super) struct Device {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
 }
 
 /// A number of the file, where infinities and NaN are strings.

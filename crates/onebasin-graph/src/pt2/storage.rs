@@ -44,11 +44,15 @@ impl Storage {
             let fault = |error: serde_json::Error| Error::new(format!("{}: {path}", archive.name), error.to_string());
             let payloads: Payloads = serde_json::from_slice(&bytes).map_err(fault)?;
             let folder = path[..path.rfind('/').map_or(0, |at| at + 1)].to_owned();
-            let place = |payload: &Payload| match &payload.tensor_meta {
+            let place = |name: &str, payload: &Payload| match &payload.tensor_meta {
+                // Tensors without memory all have the same empty storage, and are not the same for that.
+                Some(meta) if meta.device.as_ref().is_some_and(|device| device.kind == "meta") => {
+                    Place::of(format!("meta/{name}"), meta)
+                }
                 Some(meta) if !payload.use_pickle => Place::of(payload.path_name.clone(), meta),
                 _ => None,
             };
-            let places = payloads.config.iter().map(|(name, payload)| (name.clone(), place(payload))).collect();
+            let places = payloads.config.iter().map(|(name, payload)| (name.clone(), place(name, payload))).collect();
             return Ok(Self { places, home: Home::Folder(folder) });
         }
         let Some(path) = pickles.iter().find_map(|pickle| archive.find(pickle)) else { return Ok(Self::default()) };

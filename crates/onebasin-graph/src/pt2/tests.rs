@@ -193,6 +193,13 @@ fn tensors_of_one_storage_are_one_value() {
     let network = unpacked(packed(&program, &shared)).unwrap();
     assert_eq!(groups(&network), [0usize; 0]);
     assert_eq!(network.aliases["layer.w2"], "layer.w1");
+    // On the meta device all tensors have the same empty storage.
+    let mut empty = shared.clone();
+    for name in ["layer.w1", "layer.w2"] {
+        empty["config"][name]["tensor_meta"]["device"] = json!({ "type": "meta", "index": null });
+    }
+    let network = unpacked(packed(&program, &empty)).unwrap();
+    assert_eq!((groups(&network), network.aliases.len()), (vec![4], 0));
     // The same storage seen in another way: both stay fixed.
     let mut transposed = shared;
     transposed["config"]["layer.w2"]["tensor_meta"]["strides"] = json!([{ "as_int": 1 }, { "as_int": 4 }]);

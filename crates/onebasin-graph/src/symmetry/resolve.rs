@@ -93,23 +93,27 @@ fn neighbour(axes: &[Vec<Part>], axis: usize) -> Option<ClassId> {
 /// Units to fix, because a tensor would have more permuted axes, or a part more permuted factors, than can be aligned.
 fn conflicts(graph: &Graph, axes: &Axes, parts: &Parts, families: &Families) -> BTreeSet<ClassId> {
     let mut fixed = BTreeSet::new();
-    for value in tensors(graph) {
-        let merged = merge(&graph.values()[value].shape, &parts[value], families).1;
-        for part in merged.iter().flatten() {
-            let classes: Vec<ClassId> = free(part).collect();
-            match classes[..] {
-                [] | [_] => {}
-                [outer, inner] if families.get(&inner) == Some(&outer) => {}
-                // Where one of them is fixed already, the others may stay; the next round tells.
-                _ if classes.iter().any(|class| fixed.contains(class)) => {}
-                // The entries of a matrix of products of units with one another.
-                [outer, ..] if classes.iter().all(|class| *class == outer) => drop(fixed.insert(outer)),
-                [outer, ..] => fixed.extend(classes.iter().filter(|class| **class != outer)),
-            }
+    let merged = |value: usize| merge(&graph.values()[value].shape, &parts[value], families).1;
+    let of_part = |part: &Part| free(part).collect::<Vec<ClassId>>();
+    let mut crowded: Vec<Vec<ClassId>> =
+        tensors(graph).flat_map(|value| merged(value).iter().flatten().map(of_part).collect::<Vec<_>>()).collect();
+    // Parts with few factors first: what is fixed in them may be all that is too much in others.
+    crowded.sort_by_key(Vec::len);
+    for classes in crowded {
+        match classes[..] {
+            [] | [_] => {}
+            [outer, inner] if families.get(&inner) == Some(&outer) => {}
+            // Where one of them is fixed already, the others may stay; the next round tells.
+            _ if classes.iter().any(|class| fixed.contains(class)) => {}
+            // The entries of a matrix of products of units with one another.
+            [outer, ..] if classes.iter().all(|class| *class == outer) => drop(fixed.insert(outer)),
+            [outer, ..] => fixed.extend(classes.iter().filter(|class| **class != outer)),
         }
+    }
+    for value in tensors(graph) {
         let units = |parts: &Vec<Part>| -> BTreeSet<ClassId> { parts.iter().flat_map(free).collect() };
         let mut permuted: Vec<BTreeSet<ClassId>> =
-            merged.iter().map(units).filter(|classes| !classes.is_empty()).collect();
+            merged(value).iter().map(units).filter(|classes| !classes.is_empty()).collect();
         permuted.sort_by_key(|classes| classes.iter().map(|class| axes.classes.size(*class)).sum::<usize>());
         if permuted.len() > 2 {
             fixed.extend(permuted.swap_remove(0));

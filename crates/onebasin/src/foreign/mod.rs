@@ -20,11 +20,9 @@ mod run;
 #[path = "not_run.rs"]
 mod run;
 mod check;
-mod arrays;
 mod model;
 mod batchnorm;
 
-pub use arrays::Array;
 pub use batchnorm::{BatchNorms, Renewed};
 pub use binding::{Binding, Bound, Slot, Stored, Wanted};
 pub use check::{Checked, check_random, compare};

@@ -49,6 +49,10 @@ pub(crate) struct BarrierArgs {
     #[command(flatten)]
     pub(crate) settings: BarrierSettings,
     #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten)]
+    result: ResultArgs,
+    #[command(flatten)]
     foreign: ForeignArgs,
     /// What becomes of the statistics of batch normalisations along a path
     #[arg(
@@ -59,10 +63,6 @@ pub(crate) struct BarrierArgs {
         help_heading = "Networks of other libraries"
     )]
     batchnorm: BatchNorm,
-    #[command(flatten)]
-    machine: MachineArgs,
-    #[command(flatten)]
-    result: ResultArgs,
 }
 
 /// A network of another library, and the examples to measure its checkpoints on.
@@ -109,11 +109,11 @@ pub(crate) struct PlaneArgs {
     #[command(flatten)]
     pub(crate) settings: PlaneSettings,
     #[command(flatten)]
-    foreign: ForeignArgs,
-    #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     result: ResultArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -127,11 +127,11 @@ pub(crate) struct CompactArgs {
     #[command(flatten)]
     pub(crate) settings: CompactSettings,
     #[command(flatten)]
-    foreign: ForeignArgs,
-    #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     result: ResultArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
 }
 
 pub(crate) fn barrier(args: BarrierArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {

@@ -207,6 +207,26 @@ fn heads_are_permuted_and_dimensions_within_each_head() {
     assert_eq!(axes(&symmetry, "down.weight"), "embed up");
 }
 
+/// Queries, keys and values of one layer, which are cut after it was reshaped.
+#[test]
+fn parts_of_one_layer_have_units_of_their_own_however_they_are_cut() {
+    let symmetry = of(|b| {
+        let x = b.input("x", &[1, 5, 7])?;
+        let y = linear(b, "qkv", x, 36)?;
+        let y = b.reshape(y, &[1, 5, 3, 3, 4])?;
+        let y = b.transpose(y, &[2, 0, 3, 1, 4])?;
+        let [q, k, v] = [0, 1, 2].map(|part| b.select(y, 0, part));
+        let y = b.attention([q?, k?, v?], None, false)?;
+        let y = b.swap_axes(y, 1, 2)?;
+        let y = b.reshape(y, &[1, 5, 12])?;
+        linear(b, "out", y, 2)
+    });
+    let expected = [plain("qkv.blocks", 3), within("qkv", 12, "qkv.blocks"), within("qkv#2", 12, "qkv.blocks")];
+    assert_eq!(groups(&symmetry), expected);
+    assert_eq!(axes(&symmetry, "qkv.weight"), "qkv+qkv+qkv#2 -7");
+    assert_eq!(axes(&symmetry, "out.weight"), "-2 qkv#2");
+}
+
 /// Of 2 heads of keys and values, each for 3 heads of queries, the queries' heads are permuted, whatever the order of the tensors is.
 #[test]
 fn heads_that_share_keys_are_permuted_among_themselves_in_any_order_of_tensors() {

@@ -4,6 +4,7 @@ mod attention;
 mod layers;
 mod recurrent;
 mod shapes;
+mod sliced;
 mod unread;
 
 pub use layers::Convolution;
@@ -82,6 +83,7 @@ impl Builder {
 
     /// The graph that returns these values. What it does not read at this size of its inputs stays fixed.
     pub fn finish(mut self, outputs: Vec<ValueId>) -> Graph {
+        self.slice_early(&outputs);
         self.fix_unread(&outputs);
         self.graph.outputs = outputs;
         self.graph

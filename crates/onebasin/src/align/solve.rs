@@ -9,7 +9,7 @@ use super::subtask;
 use crate::error::Result;
 use crate::progress::Monitor;
 use crate::rng::Stream;
-use crate::symmetry::Permutation;
+use crate::symmetry::{Permutation, Spec};
 use onebasin_kernels::ThreadPool;
 
 /// Sweeps after which no gain is clear: errors that are not independent could make descent cycle.
@@ -37,6 +37,22 @@ named_enum! {
         /// The best of four: greedy from the input on, greedy from the output on, Frank-Wolfe, coordinate descent.
         #[default]
         Best = "best",
+    }
+}
+
+impl Solver {
+    /// Bytes of the matrices that it keeps at once for all groups, beside the features.
+    ///
+    /// Each group has its costs at the centre of the Birkhoff polytope, those that are kept up to date, and what each neighbour contributes;
+    /// Frank-Wolfe has a point and a gradient besides. For wide layers that is more than the parameters take.
+    pub fn bytes(self, spec: &Spec) -> Result<u128> {
+        let objective = Objective::new(spec, Vec::new(), None)?;
+        let more = if matches!(self, Self::FrankWolfe | Self::Best) { 2 } else { 0 };
+        let of = |group: usize| {
+            let entries = (objective.size(group) as u128).pow(2);
+            entries * (2 + more + objective.neighbours[group].len() as u128) * size_of::<f32>() as u128
+        };
+        Ok((0..objective.groups()).map(of).sum())
     }
 }
 

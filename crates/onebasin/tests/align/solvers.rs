@@ -90,3 +90,12 @@ fn all(n: usize) -> Vec<Permutation> {
     }
     orders.into_iter().map(|order| Permutation::new(order).unwrap()).collect()
 }
+
+#[test]
+fn memory_counts_the_matrices_of_each_group_and_neighbour() {
+    // Each of both groups has one neighbour: the other.
+    let spec = Spec::of(&mlp("3x2x1", &[5, 3]));
+    let entries = 4 * (5 * 5 + 3 * 3);
+    assert_eq!(Solver::CoordinateDescent.bytes(&spec).unwrap(), 3 * entries);
+    assert_eq!(Solver::Best.bytes(&spec).unwrap(), 5 * entries);
+}

@@ -64,9 +64,10 @@ impl Stage for AlignNetwork {
         let wanted = Wanted { format: self.format.as_deref(), keep: &self.keep };
         let (network, members) = network.bind(&self.checkpoints, wanted)?;
         let spec = Spec::of_network(network.symmetry())?;
-        let bytes = members.iter().map(|member| 3 * member.bytes(spec.layout()) / 2).sum();
+        let bytes: u128 = members.iter().map(|member| 3 * member.bytes(spec.layout()) / 2).sum();
+        let bytes = bytes + self.settings.single()?.solver.bytes(&spec)?;
         let what = format!("aligning {} checkpoints", members.len());
-        context.check_memory(&what, bytes, "align fewer at a time")?;
+        context.check_memory(&what, bytes, "align fewer at a time, or by the solver `coordinate-descent`")?;
         let work = Work { stage: self, network: &network, spec: &spec, members: &members, sources: &sources, context };
         let (found, together) = work.align()?;
 

@@ -117,9 +117,15 @@ impl Checkpoint {
         &self.shared
     }
 
-    /// Names of classes and functions in a file of torch that are not interpreted; their objects are copied as they are.
+    /// What is not interpreted and is copied as it is: names of classes and functions in a file of torch, and of arrays of
+    /// Python objects in an archive of NumPy.
     pub fn foreign(&self) -> &BTreeSet<String> {
         &self.contents.foreign
+    }
+
+    /// Classes of the objects in a file of torch that are not interpreted, by the dotted names of the objects.
+    pub fn classes(&self) -> &BTreeMap<String, String> {
+        &self.contents.classes
     }
 
     /// The bytes of a tensor, row-major and little-endian.

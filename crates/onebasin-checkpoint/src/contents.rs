@@ -84,8 +84,10 @@ pub(crate) struct Contents {
     /// Of each tensor.
     pub(crate) locations: Vec<Location>,
     pub(crate) metadata: BTreeMap<String, Scalar>,
-    /// Names of classes and functions that are not interpreted.
+    /// Names of classes, functions and arrays of Python objects that are not interpreted.
     pub(crate) foreign: BTreeSet<String>,
+    /// Classes of objects that are not interpreted, by the dotted names of the objects.
+    pub(crate) classes: BTreeMap<String, String>,
 }
 
 impl Contents {

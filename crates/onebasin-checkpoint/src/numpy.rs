@@ -57,6 +57,8 @@ pub(crate) fn read_npz(file: Positioned, archive: Archive) -> Result<Contents> {
         let storage = contents.storages.len();
         if add(&mut contents, name, header, entry.size, storage).map_err(damaged)? {
             contents.storages.push(Storage { source: 0, place: Place::Entry(index) });
+        } else {
+            contents.foreign.insert(name.to_owned());
         }
     }
     contents.sources.push(Source { file, archive: Some(archive) });

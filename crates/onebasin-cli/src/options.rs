@@ -48,10 +48,12 @@ impl MachineArgs {
 /// How a network of another library and its checkpoints are read.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct NetworkArgs {
-    /// Size of an axis that the network gives a name in place of a size, such as `sequence=16`; the first axis of an input is 1
+    /// Size of an axis that the network gives a name in place of a size, such as `sequence=16` [default: 1 for the first axis
+    /// of an input]
     #[arg(long, value_name = "NAME=N", value_parser = dim)]
     dim: Vec<(String, usize)>,
-    /// How the checkpoints store a posterior, such as `bayesian-torch`, or `points` [default: recognised by names]
+    /// How the checkpoints store a posterior, such as `bayesian-torch`, `numpyro:exp` if it stores logarithms, or `points`
+    /// [default: recognised by names]
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
     /// Beginnings of names of tensors that are no part of the network and stay as they are, such as `optimizer`
@@ -81,7 +83,8 @@ impl NetworkArgs {
 
 fn dim(text: &str) -> Result<(String, usize), String> {
     let (name, size) = text.rsplit_once('=').ok_or("it should be NAME=N, such as sequence=16")?;
-    let size = size.parse().ok().filter(|size| *size > 0).ok_or_else(|| format!("`{size}` is not a positive integer"))?;
+    let size =
+        size.parse().ok().filter(|size| *size > 0).ok_or_else(|| format!("`{size}` is not a positive integer"))?;
     Ok((name.to_owned(), size))
 }
 

@@ -169,7 +169,9 @@ fn the_code_base_is_in_order() {
             text: std::fs::read_to_string(file).unwrap(),
         })
         .collect();
-    for own_crate in ["onebasin", "onebasin-checkpoint", "onebasin-cli", "onebasin-graph", "onebasin-kernels", "onebasin-report"] {
+    for own_crate in
+        ["onebasin", "onebasin-checkpoint", "onebasin-cli", "onebasin-graph", "onebasin-kernels", "onebasin-report"]
+    {
         assert!(sources.iter().any(|source| source.path.starts_with(own_crate)), "found no source of {own_crate}");
     }
     let found = violations(&sources);

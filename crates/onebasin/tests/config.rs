@@ -95,7 +95,7 @@ fn each_kind_of_value_can_be_overridden() {
     assert_eq!(vi(&with(&["infer.optimise.learning_rate=5e-4"])).optimise.learning_rate, 5e-4);
     // Strings with and without quotes.
     for text in ["data.name=synthetic", "data.name=\"synthetic\"", "data.name='synthetic'"] {
-        assert_eq!(with(&[text]).data.name, "synthetic");
+        assert_eq!(with(&[text]).data.name.as_deref(), Some("synthetic"));
     }
     assert_eq!(with(&[r#"data.subsets=["half:a", "first:7"]"#]).data.subsets[1], Subset::First(7));
     let Preset::Mlp(mlp) = with(&["arch.hidden=[3, 4, 5]"]).arch else { panic!("it is an mlp") };

@@ -142,6 +142,10 @@ impl<'a, 'b> Walk<'a, 'b> {
         let pickle = self.pickle;
         let global = pickle.global(call.function).unwrap_or_default();
         let arguments = pickle.items(call.arguments).unwrap_or_default();
+        if meaning(&global) == Meaning::Foreign {
+            self.spend(global.len())?;
+            self.found.classes.insert(self.name.clone(), global.clone());
+        }
         match (meaning(&global), arguments) {
             // `OrderedDict([("a", 1)])`, `dict({"a": 1})`, and `defaultdict(factory, {...})`, which is not written so.
             (Meaning::Dict, [first, ..]) => match pickle.value(*first) {

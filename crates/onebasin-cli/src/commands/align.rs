@@ -18,17 +18,17 @@ pub(crate) struct AlignArgs {
     /// Folder to write
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Network of another library: an ONNX file, an exported program of PyTorch (.pt2), or a symmetry (.toml)
-    #[arg(long, value_name = "FILE", help_heading = "Networks of other libraries")]
-    network: Option<PathBuf>,
-    #[command(flatten, next_help_heading = "Networks of other libraries")]
-    foreign: NetworkArgs,
     #[command(flatten)]
     pub(crate) settings: AlignSettings,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     result: ResultArgs,
+    /// Network of another library: an ONNX file, an exported program of PyTorch (.pt2), or a symmetry (.toml)
+    #[arg(long, value_name = "FILE", help_heading = "Networks of other libraries")]
+    network: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Networks of other libraries")]
+    foreign: NetworkArgs,
 }
 
 impl AlignArgs {

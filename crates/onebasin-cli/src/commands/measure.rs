@@ -49,6 +49,10 @@ pub(crate) struct BarrierArgs {
     #[command(flatten)]
     pub(crate) settings: BarrierSettings,
     #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten)]
+    result: ResultArgs,
+    #[command(flatten)]
     foreign: ForeignArgs,
     /// What becomes of the statistics of batch normalisations along a path
     #[arg(
@@ -59,10 +63,6 @@ pub(crate) struct BarrierArgs {
         help_heading = "Networks of other libraries"
     )]
     batchnorm: BatchNorm,
-    #[command(flatten)]
-    machine: MachineArgs,
-    #[command(flatten)]
-    result: ResultArgs,
 }
 
 /// A network of another library, and the examples to measure its checkpoints on.
@@ -70,14 +70,17 @@ pub(crate) struct BarrierArgs {
 #[command(next_help_heading = "Networks of other libraries")]
 struct ForeignArgs {
     /// Network of another library, an ONNX file, whose checkpoints are measured
-    #[arg(long, value_name = "FILE", requires_all = ["inputs", "labels"])]
+    #[arg(long, value_name = "FILE", requires_all = ["inputs", "answers"])]
     network: Option<PathBuf>,
     /// Examples (example, ...) as the network reads them: a NumPy array (.npy), or the array `x` of an archive (.npz)
     #[arg(long, value_name = "FILE", requires = "network")]
     inputs: Option<PathBuf>,
     /// Class of each example: a NumPy array (.npy), or the array `y` of an archive (.npz)
-    #[arg(long, value_name = "FILE", requires = "network")]
+    #[arg(long, value_name = "FILE", requires = "network", group = "answers")]
     labels: Option<PathBuf>,
+    /// Numbers to be predicted (example, output) in place of classes, a regression: a NumPy array (.npy), or `y` of an archive
+    #[arg(long, value_name = "FILE", requires = "network", group = "answers")]
+    targets: Option<PathBuf>,
     #[command(flatten)]
     options: NetworkArgs,
 }
@@ -92,7 +95,8 @@ impl ForeignArgs {
             network: self.network.clone()?,
             checkpoints,
             inputs: self.inputs.clone()?,
-            labels: self.labels.clone()?,
+            labels: self.labels.clone().or_else(|| self.targets.clone())?,
+            regression: self.targets.is_some(),
         })
     }
 }
@@ -105,11 +109,11 @@ pub(crate) struct PlaneArgs {
     #[command(flatten)]
     pub(crate) settings: PlaneSettings,
     #[command(flatten)]
-    foreign: ForeignArgs,
-    #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     result: ResultArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -123,11 +127,11 @@ pub(crate) struct CompactArgs {
     #[command(flatten)]
     pub(crate) settings: CompactSettings,
     #[command(flatten)]
-    foreign: ForeignArgs,
-    #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     result: ResultArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
 }
 
 pub(crate) fn barrier(args: BarrierArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {

@@ -88,7 +88,7 @@ pub(super) fn execute(
 
 /// Makes sure that all data are there, downloads those that are not, and returns the checksums of their files.
 fn data(experiment: &Experiment, folder: &Path, printer: &Printer) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut sums = BTreeMap::new();
+    let mut sums = experiment.data_files()?;
     for name in experiment.datasets()? {
         let Source::Files(files) = &catalogue::find(&name)?.source else { continue };
         let inside = folder.join(files.folder);

@@ -47,9 +47,9 @@ pub(crate) fn run(args: &SymmetryArgs, printer: &Printer) -> anyhow::Result<Exit
                 "{file}: outputs changed by {change:.1e} of the largest on {inputs} random inputs, {}\n",
                 if checked.is_unchanged() { "which is rounding" } else { "so it is NOT the same function" }
             ),
-            Checked::ByGraph { reason } => format!(
-                "{file}: its tensors are those of the network; the network was not run, because {reason}\n"
-            ),
+            Checked::ByGraph { reason } => {
+                format!("{file}: its tensors are those of the network; the network was not run, because {reason}\n")
+            }
         })?;
         if !checked.is_unchanged() {
             status = ExitStatus::Problem;

@@ -112,7 +112,7 @@ fn serve(
     if hangs {
         let stream = stream.try_clone()?;
         thread::spawn(move || {
-            thread::sleep(Duration::from_secs(60));
+            thread::sleep(Duration::from_mins(1));
             drop(stream);
         });
     }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 pub(crate) const LASTING: [&str; 4] = ["config.toml", "metrics.jsonl", "posterior.safetensors", "result.json"];
 
 /// Longer than anything here takes, on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What all configurations begin with.
 pub(crate) const COMMON: &str = r#"

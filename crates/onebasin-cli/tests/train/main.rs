@@ -6,3 +6,4 @@ mod harness;
 mod interruptions;
 mod methods;
 mod mistakes;
+mod own_data;

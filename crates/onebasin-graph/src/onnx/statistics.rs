@@ -188,11 +188,15 @@ impl NodeNames {
 
 fn node_message(kind: &str, inputs: &[&str], output: &str, attributes: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Vec::new();
-    inputs.iter().for_each(|input| put_bytes(1, input.as_bytes(), &mut out));
+    for input in inputs {
+        put_bytes(1, input.as_bytes(), &mut out);
+    }
     put_bytes(2, output.as_bytes(), &mut out);
     put_bytes(3, output.as_bytes(), &mut out);
     put_bytes(4, kind.as_bytes(), &mut out);
-    attributes.iter().for_each(|attribute| put_bytes(5, attribute, &mut out));
+    for attribute in attributes {
+        put_bytes(5, attribute, &mut out);
+    }
     out
 }
 
@@ -207,7 +211,9 @@ fn integer_attribute(name: &str, value: i64) -> Vec<u8> {
 fn integers_attribute(name: &str, values: &[i64]) -> Vec<u8> {
     let mut out = Vec::new();
     put_bytes(1, name.as_bytes(), &mut out);
-    values.iter().for_each(|value| put_number(8, *value as u64, &mut out));
+    for value in values {
+        put_number(8, *value as u64, &mut out);
+    }
     put_number(20, 7, &mut out);
     out
 }
@@ -217,7 +223,9 @@ fn integers(name: &str, values: &[i64]) -> Vec<u8> {
     let mut out = Vec::new();
     put_number(1, values.len() as u64, &mut out);
     put_number(2, 7, &mut out);
-    values.iter().for_each(|value| put_number(7, *value as u64, &mut out));
+    for value in values {
+        put_number(7, *value as u64, &mut out);
+    }
     put_bytes(8, name.as_bytes(), &mut out);
     out
 }

@@ -11,10 +11,10 @@ named_enum! {
     /// How pixels are scaled.
     #[derive(Default)]
     pub enum Scaling {
-        /// From 0 to 1: pixel / full scale.
+        /// From 0 to 1: pixel / full scale. Numbers that are not pixels stay as they are.
         #[default]
         Unit = "unit",
-        /// Mean 0 and standard deviation 1 for each channel of the training set: (pixel / full scale - mean) / std.
+        /// Mean 0 and standard deviation 1 for each channel, or feature, of the training set: (pixel / full scale - mean) / std.
         Standard = "standard",
     }
 }
@@ -83,6 +83,8 @@ pub struct Examples {
     row_scale: Vec<f32>,
     row_shift: Vec<f32>,
     augment: Option<Augment>,
+    /// Numbers to be predicted in place of classes, (example, output).
+    targets: Option<Vec<f32>>,
     isa: Isa,
 }
 
@@ -95,13 +97,25 @@ impl Examples {
             Error::unless_length(what, values.len(), channels, why)?;
         }
         let (row_scale, row_shift) = (standardisation.scale.repeat(width), standardisation.shift.repeat(width));
-        Ok(Self { dataset, standardisation, row_scale, row_shift, augment: None, isa: Isa::detect() })
+        Ok(Self { dataset, standardisation, row_scale, row_shift, augment: None, targets: None, isa: Isa::detect() })
     }
 
     /// The same examples, augmented wherever they are trained on in batches.
     pub fn augmented(self, augment: Augment) -> Result<Self> {
         augment.check(self.shape())?;
         Ok(Self { augment: Some(augment), ..self })
+    }
+
+    /// The same examples with numbers to be predicted in place of classes, (example, output): a regression.
+    pub fn with_targets(self, targets: Vec<f32>) -> Result<Self> {
+        let why = format_args!("{} outputs of {} examples", self.classes(), self.len());
+        Error::unless_length("the array of targets", targets.len(), self.len() * self.classes(), why)?;
+        Ok(Self { targets: Some(targets), ..self })
+    }
+
+    /// Numbers to be predicted, (example, output), if it is a regression.
+    pub fn targets(&self) -> Option<&[f32]> {
+        self.targets.as_deref()
     }
 
     /// How they are augmented.

@@ -1,20 +1,23 @@
 //! Reads, selects, scales and batches the data sets that networks are trained on.
 //!
-//! [`load`] turns a name into a [`Dataset`] of raw pixels, [`Subset`]s select from it, a [`Standardisation`] makes it
+//! [`load`] turns a name into a [`Dataset`] of raw pixels, [`Own`] a file of somebody's own into one, [`Subset`]s select from it, a [`Standardisation`] makes it
 //! [`Examples`] that a network can read, and [`Batches`] says which of them come next.
 
+pub mod arrays;
 mod augment;
 mod batches;
 pub mod catalogue;
 mod digits;
 mod examples;
 mod files;
+mod own;
 mod subset;
 mod synthetic;
 
 pub use augment::Augment;
 pub use batches::Batches;
 pub use examples::{Examples, Scaling, Standardisation};
+pub use own::{Own, Summary};
 pub use subset::{Half, Subset};
 
 use crate::arch::Shape;
@@ -87,7 +90,7 @@ impl Dataset {
         pixels: Vec<u8>,
         labels: Vec<u32>,
     ) -> Result<Self> {
-        Self::of_values(name.into(), shape, classes, full_scale, Values::Pixels(pixels), labels)
+        Self::of_values(name.into(), shape, classes, full_scale, Values::Pixels(pixels), labels, 2)
     }
 
     /// The same of numbers that are not pixels, all of them finite: `numbers` (example, row, column, channel), `labels` (example).
@@ -98,13 +101,34 @@ impl Dataset {
         numbers: Vec<f32>,
         labels: Vec<u32>,
     ) -> Result<Self> {
-        let name = name.into();
+        Self::of_finite(name.into(), shape, classes, numbers, labels, 2)
+    }
+
+    /// The same of a regression, whose examples have numbers to be predicted in place of classes.
+    pub fn of_regression(
+        name: impl Into<String>,
+        shape: Shape,
+        outputs: usize,
+        numbers: Vec<f32>,
+        examples: usize,
+    ) -> Result<Self> {
+        Self::of_finite(name.into(), shape, outputs, numbers, vec![0; examples], 1)
+    }
+
+    fn of_finite(
+        name: String,
+        shape: Shape,
+        classes: usize,
+        numbers: Vec<f32>,
+        labels: Vec<u32>,
+        least: usize,
+    ) -> Result<Self> {
         if let Some(at) = numbers.iter().position(|number| !number.is_finite()) {
             let (example, value) = (at / shape.len().max(1), numbers[at]);
             let what = format!("a value of example {example} of the data set `{name}`");
             return Err(Error::out_of_range(&what, value, "finite"));
         }
-        Self::of_values(name, shape, classes, 1, Values::Numbers(numbers), labels)
+        Self::of_values(name, shape, classes, 1, Values::Numbers(numbers), labels, least)
     }
 
     fn of_values(
@@ -114,6 +138,7 @@ impl Dataset {
         full_scale: u8,
         values: Values,
         labels: Vec<u32>,
+        least: usize,
     ) -> Result<Self> {
         for (what, size) in [
             ("height", shape.height),
@@ -124,7 +149,7 @@ impl Dataset {
         ] {
             Error::unless_zero(format_args!("the {what} of the data set `{name}`"), size)?;
         }
-        if classes < 2 {
+        if classes < least {
             return Err(Error::Count { need: "a classifier needs at least 2 classes", got: classes });
         }
         let sizes = [labels.len(), shape.height, shape.width, shape.channels];

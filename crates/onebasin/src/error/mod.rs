@@ -152,6 +152,9 @@ pub enum Error {
         /// The change.
         change: String,
     },
+    /// A regression, where a likelihood of classes is needed.
+    #[error("a regression has no likelihood of classes, which is needed here")]
+    NoLikelihood,
     /// A posterior that does not say of which network it is.
     #[error("the posterior does not say of which architecture it is, which is needed here")]
     NoArch,

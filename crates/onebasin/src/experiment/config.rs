@@ -1,5 +1,6 @@
 //! Configurations: TOML text, changed by overrides, read into typed settings with errors that name the key.
 
+use super::data_config::{DataConfig, DataSource, missing};
 use crate::arch::Shape;
 use crate::data::catalogue;
 use crate::error::{Error, Result};
@@ -26,13 +27,20 @@ pub fn read_table(name: &str, text: &str, overrides: &[String]) -> Result<Table>
 /// The shape and the number of classes of a data set complete the network that stands beside it, and variational inference
 /// that starts at no posterior is told its standard deviation.
 pub fn from_table<T: DeserializeOwned>(name: &str, mut table: Table) -> Result<T> {
-    complete_networks(&mut table, None).map_err(|error| error.at(name))?;
+    complete_networks(&mut table, "", None).map_err(|error| error.at(name))?;
     complete_starts(&mut table);
     keys::from_table(name, table.clone()).or_else(|error| {
         // A mistake in the data says more than what a network lacks for want of them.
-        complete_networks(&mut table, Some((Shape::vector(1), 2)))?;
-        Err(keys::from_table::<T>(name, table).err().unwrap_or(error))
+        complete_networks(&mut table, "", Some((Shape::vector(1), 2)))?;
+        keys::from_table::<T>(name, table.clone())?;
+        check_sources(&table, "").map_err(|error| error.at(name))?;
+        Err(error)
     })
+}
+
+/// Writes out what files of data say, so that it is read once where several configurations are made of a table.
+pub(super) fn complete_data(name: &str, table: &mut Table) -> Result<()> {
+    complete_networks(table, "", None).map_err(|error| error.at(name))
 }
 
 /// Refuses a training configuration where an experiment is read.
@@ -92,18 +100,64 @@ fn override_setting(table: &mut Table, text: &str) -> Result<()> {
     set(table, path, parsed.unwrap_or_else(|| Value::String(value.trim().to_owned())))
 }
 
-/// Completes every network that stands beside a data set, in this table and in those inside; others get the shape and the
-/// number of classes that are given, if they are.
-fn complete_networks(table: &mut Table, others: Option<(Shape, usize)>) -> Result<()> {
+/// Completes every network that stands beside a data set, in this table, which is called `prefix`, and in those inside; others
+/// get the shape and the number of classes that are given, if they are. A file of data gets its SHA-256.
+fn complete_networks(table: &mut Table, prefix: &str, others: Option<(Shape, usize)>) -> Result<()> {
+    let has = |key: &str| table.get("arch").and_then(Value::as_table).is_none_or(|arch| arch.contains_key(key));
+    let is_complete = has("input") && has("classes");
     let name = table.get("data").and_then(|data| data.get("name")).and_then(Value::as_str);
     // A name that is wrong is said before anything else that is.
-    let entry = name.map(catalogue::find).transpose()?.map(|entry| (entry.shape, entry.classes));
-    if let (Some((shape, classes)), Some(Value::Table(arch))) = (entry.or(others), table.get_mut("arch")) {
+    let named = name.map(catalogue::find).transpose()?.map(|entry| (entry.shape, entry.classes));
+    let own = match table.get_mut("data") {
+        Some(Value::Table(data)) => complete_own(data, &inside(prefix, "data"), is_complete)?,
+        _ => None,
+    };
+    if let (Some((shape, classes)), Some(Value::Table(arch))) = (named.or(own).or(others), table.get_mut("arch")) {
         arch.entry("input").or_insert_with(|| Value::String(shape.to_string()));
         arch.entry("classes").or_insert(Value::Integer(classes as i64));
     }
-    let mut inner = table.iter_mut().filter_map(|(_, value)| value.as_table_mut());
-    inner.try_for_each(|inner| complete_networks(inner, others))
+    for (key, value) in table.iter_mut() {
+        if let Some(inner) = value.as_table_mut() {
+            complete_networks(inner, &inside(prefix, key), others)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds the SHA-256 of a file of data to its table, and returns the shape of its examples and the number of its classes unless
+/// the network `is_complete` without them.
+fn complete_own(data: &mut Table, prefix: &str, is_complete: bool) -> Result<Option<(Shape, usize)>> {
+    // A table with another mistake is refused when it is read.
+    let Ok(config) = Value::Table(data.clone()).try_into::<DataConfig>() else { return Ok(None) };
+    if config.path.is_none() {
+        return Ok(None);
+    }
+    let within = |error: Error| error.within(prefix);
+    let DataSource::Own(own) = config.source().map_err(within)? else { return Ok(None) };
+    if !data.contains_key("sha256") {
+        data.insert("sha256".to_owned(), Value::String(own.sha256().map_err(|error| missing(&own, error))?));
+    }
+    if is_complete {
+        return Ok(None);
+    }
+    let summary = own.summary().map_err(within)?;
+    Ok(Some((summary.shape, summary.classes)))
+}
+
+/// Refuses data beside a network that have neither a name nor a path.
+fn check_sources(table: &Table, prefix: &str) -> Result<()> {
+    if let Some(Value::Table(data)) = table.get("data").filter(|_| table.contains_key("arch"))
+        && let Ok(config) = Value::Table(data.clone()).try_into::<DataConfig>()
+    {
+        config.check().map_err(|error| error.within(&inside(prefix, "data")))?;
+    }
+    let mut inner = table.iter().filter_map(|(key, value)| Some((key, value.as_table()?)));
+    inner.try_for_each(|(key, inner)| check_sources(inner, &inside(prefix, key)))
+}
+
+/// The whole name of a key in a table.
+fn inside(prefix: &str, key: &str) -> String {
+    if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
 }
 
 /// Writes the standard deviation at the start of variational inference out where no posterior could give another.

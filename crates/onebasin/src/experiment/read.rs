@@ -1,5 +1,6 @@
 //! Reads an experiment: networks to train, what to measure of them, and which settings to sweep.
 
+use super::data_config::DataConfig;
 use super::inputs::{POSTERIOR, Source, once};
 use super::literature::Literature;
 use super::pairing::Pairs;
@@ -123,6 +124,9 @@ impl Experiment {
         let mut whole = table.clone();
         let fault = |reason: String| Error::Config { name: file.to_owned(), reason };
         let sweep = combinations(whole.remove("sweep").as_ref()).map_err(fault)?;
+        if !sweep.iter().flat_map(BTreeMap::keys).any(|key| key.split('.').any(|part| part == "data")) {
+            config::complete_data(file, &mut whole)?;
+        }
         let (mut cells, mut title, mut about, mut literature): (Vec<Cell>, _, _, _) = Default::default();
         for settings in sweep {
             let mut table = whole.clone();
@@ -166,16 +170,29 @@ impl Experiment {
 
     /// Names of all data sets that are read, each once.
     pub fn datasets(&self) -> Result<Vec<String>> {
-        let mut all = Vec::new();
-        for cell in &self.cells {
-            all.extend(cell.posteriors.iter().map(|posterior| posterior.config.data.name.clone()));
-            for source in &cell.given {
-                all.push(inputs::config(&Provenance::read(&source.file)?)?.data.name);
-            }
-            all.extend(cell.sections.all().into_iter().flat_map(|(_, section)| section.datasets()));
-        }
+        let mut all: Vec<String> = self.data()?.into_iter().filter_map(|data| data.name).collect();
+        let sections = self.cells.iter().flat_map(|cell| cell.sections.all());
+        all.extend(sections.flat_map(|(_, section)| section.datasets()));
         all.sort();
         all.dedup();
+        Ok(all)
+    }
+
+    /// Files of people's own that posteriors are trained on, and the SHA-256 of each.
+    pub fn data_files(&self) -> Result<BTreeMap<String, String>> {
+        let all = self.data()?.into_iter();
+        Ok(all.filter_map(|data| Some((data.path?.display().to_string(), data.sha256?))).collect())
+    }
+
+    /// The data of all posteriors.
+    fn data(&self) -> Result<Vec<DataConfig>> {
+        let mut all = Vec::new();
+        for cell in &self.cells {
+            all.extend(cell.posteriors.iter().map(|posterior| posterior.config.data.clone()));
+            for source in &cell.given {
+                all.push(inputs::config(&Provenance::read(&source.file)?)?.data);
+            }
+        }
         Ok(all)
     }
 }

@@ -1,16 +1,15 @@
 //! The configuration of a training run: TOML, with every unknown key an error.
 
 use crate::arch::{Arch, Preset};
-use crate::data;
-use crate::data::{Augment, Dataset, Examples, Scaling, Split, Standardisation, Subset};
+use crate::data::Examples;
 use crate::error::{Error, Result};
-use crate::experiment::config;
+use crate::experiment::{DataConfig, config};
 use crate::infer::{Method, Prior, Problem, check_temperature};
 use crate::keys::number;
 use crate::net::Likelihood;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The configuration of one training.
@@ -44,23 +43,6 @@ pub struct TrainConfig {
     /// What is logged.
     #[serde(default)]
     pub log: LogConfig,
-}
-
-/// The data set of a training.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DataConfig {
-    /// Name of the data set; `onebasin data list` prints all.
-    pub name: String,
-    /// Subsets of the training examples, each of what the one before left: `first:5000`, `classes:0,1,7`, `half:a` or `half:b`.
-    #[serde(default)]
-    pub subsets: Vec<Subset>,
-    /// How pixels are scaled.
-    #[serde(default)]
-    pub scaling: Scaling,
-    /// Augmentation of the batches that are trained on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub augment: Option<Augment>,
 }
 
 /// When and how predictions are evaluated, on the test examples.
@@ -113,6 +95,7 @@ impl TrainConfig {
 
     /// Refuses values that are not allowed.
     pub fn check(&self) -> Result<()> {
+        self.data.check().map_err(|error| error.within("data"))?;
         Arch::new(self.arch.clone())?;
         check_temperature(self.temperature)?;
         self.likelihood.check().map_err(|error| error.within("likelihood"))?;
@@ -139,33 +122,5 @@ impl TrainConfig {
         };
         problem.check()?;
         Ok(problem)
-    }
-}
-
-impl DataConfig {
-    /// The data set and its subsets in words, such as `mnist first:5000`.
-    pub(crate) fn describe(&self) -> String {
-        let subsets = self.subsets.iter().map(ToString::to_string);
-        std::iter::once(self.name.clone()).chain(subsets).collect::<Vec<_>>().join(" ")
-    }
-
-    /// Loads the training images.
-    pub fn training(&self, folder: &Path) -> Result<Examples> {
-        let whole = data::load(&self.name, Split::Train, folder)?;
-        let part = self.subsets.iter().try_fold(whole, |rest, subset| subset.apply(&rest))?;
-        let standardisation = Standardisation::of(self.scaling, &part);
-        let examples = Examples::new(part, standardisation)?;
-        match self.augment {
-            Some(augment) => examples.augmented(augment).map_err(|error| error.within("data")),
-            None => Ok(examples),
-        }
-    }
-
-    /// Loads all images of a part, treated like the training images; of the same classes, if those are a subset.
-    pub fn whole(&self, split: Split, folder: &Path, standardisation: &Standardisation) -> Result<Examples> {
-        let whole: Dataset = data::load(&self.name, split, folder)?;
-        let classes = self.subsets.iter().filter(|subset| matches!(subset, Subset::Classes(_)));
-        let part = classes.cloned().try_fold(whole, |rest, subset| subset.apply(&rest))?;
-        Examples::new(part, standardisation.clone())
     }
 }

@@ -27,12 +27,13 @@ pub(super) struct Contents<'a> {
 
 impl<'a> Contents<'a> {
     pub(super) fn new(network: &'a onnx::Network, checkpoint: Checkpoint) -> Self {
-        let named = network.graph.tensors().map(|tensor| &*tensor.name).filter(|name| onnx::looks_like_parameter(name));
+        let mut named =
+            network.graph.tensors().map(|tensor| &*tensor.name).filter(|name| onnx::looks_like_parameter(name));
         let before = |name: &str| {
             let all = checkpoint.tensors().iter().filter_map(|tensor| tensor.name.strip_suffix(name));
             all.filter(|before| before.is_empty() || before.ends_with(['.', '/'])).min_by_key(|before| before.len())
         };
-        let prefix = named.filter_map(before).next().unwrap_or_default().to_owned();
+        let prefix = named.find_map(before).unwrap_or_default().to_owned();
         Self { network, checkpoint, prefix }
     }
 
@@ -104,6 +105,8 @@ fn key(shape: &[usize], values: &[f32]) -> String {
     let mut hasher = Hasher::default();
     let mut add = |bytes: &[u8]| hasher.write_all(bytes).expect("a hash takes everything");
     add(format!("{shape:?}").as_bytes());
-    values.iter().for_each(|value| add(&value.to_le_bytes()));
+    for value in values {
+        add(&value.to_le_bytes());
+    }
     hasher.hex()
 }

@@ -1,39 +1,14 @@
 //! How other libraries name and store the mean and the standard deviation of each parameter.
 //!
 //! A convention is a row of [`CONVENTIONS`]. Names are made from that of the parameter in the plain network: `{name}` is `conv1.weight`,
-//! `{layer}` is `conv1`, `{leaf}` is `weight`.
+//! `{layer}` is `conv1`, `{leaf}` is `weight`. `{bias}` is `bias` and fits no other leaf, and a
+//! name that is made of the layer alone is that of its weight. What stands before all names is found by itself.
 
+use super::transform::Transform;
 use crate::error::{Error, Result};
 
-/// The standard deviation as a function of what is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transform {
-    /// It is stored itself.
-    Identity,
-    /// Its logarithm is stored.
-    Exp,
-    /// ρ is stored, and it is ln(1 + exp ρ).
-    Softplus,
-    /// The mean of squares is stored, and it is √(mean of squares − mean²).
-    MeanOfSquares,
-}
-
-impl Transform {
-    /// The standard deviation, given what is stored and the mean.
-    pub fn std(self, stored: f32, mean: f32) -> f32 {
-        let (stored, mean) = (f64::from(stored), f64::from(mean));
-        let std = match self {
-            Self::Identity => stored,
-            Self::Exp => stored.exp(),
-            Self::Softplus => stored.max(0.0) + (-stored.abs()).exp().ln_1p(),
-            Self::MeanOfSquares => (stored - mean * mean).max(1e-30).sqrt(),
-        };
-        std as f32
-    }
-}
-
 /// How a library stores a distribution over the parameters of a network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Convention {
     /// Its name, which `--format` takes.
     pub name: &'static str,
@@ -43,6 +18,8 @@ pub struct Convention {
     pub transform: Transform,
     /// Names of tensors of the same shape that are permuted along, if they are there.
     pub along: &'static [&'static str],
+    /// Names of tensors that have nothing to do with units, such as those of priors, and stay.
+    pub kept: &'static [&'static str],
 }
 
 /// A convention, by its names.
@@ -52,11 +29,14 @@ const fn convention(
     transform: Transform,
     along: &'static [&'static str],
 ) -> Convention {
-    Convention { name, pairs, transform, along }
+    Convention { name, pairs, transform, along, kept: &[] }
 }
 
 /// The name of the convention without standard deviations.
 pub const POINTS: &str = "points";
+
+/// Names of the conventions that store all parameters in one vector.
+pub const FLAT: &[&str] = &["laplace", "ivon", "pyro-flat", "numpyro-flat"];
 
 /// All conventions that are recognised by names.
 pub const CONVENTIONS: &[Convention] = &[
@@ -74,11 +54,20 @@ pub const CONVENTIONS: &[Convention] = &[
             "{layer}.prior_kernel_sigma",
         ],
     ),
+    Convention {
+        kept: &["{layer}.{leaf}_prior_dist.mus", "{layer}.{leaf}_prior_dist.sigmas", "{layer}.{leaf}_prior_dist.pi"],
+        ..convention(
+            "torch-uncertainty",
+            &[["{layer}.{leaf}_mu", "{layer}.{leaf}_sigma"]],
+            Transform::Softplus,
+            &["{layer}.{leaf}_sampler.mu", "{layer}.{leaf}_sampler.rho"],
+        )
+    },
     convention(
-        "torch-uncertainty",
-        &[["{layer}.{leaf}_mu", "{layer}.{leaf}_sigma"]],
-        Transform::Softplus,
-        &["{layer}.{leaf}_sampler.mu", "{layer}.{leaf}_sampler.rho"],
+        "torch-uncertainty-swag",
+        &[["swag_stats.{name}_mean", "swag_stats.{name}_sq_mean"]],
+        Transform::MeanOfSquares { least: 1e-6 },
+        &["swag_stats.{name}_covariance_sqrt"],
     ),
     convention(
         "blitz",
@@ -86,7 +75,12 @@ pub const CONVENTIONS: &[Convention] = &[
         Transform::Softplus,
         &["{layer}.{leaf}_sampler.mu", "{layer}.{leaf}_sampler.rho", "{layer}.{leaf}_sampler.eps_w"],
     ),
-    convention("bayesian-cnn", &[["{layer}.W_mu", "{layer}.W_rho"]], Transform::Softplus, &[]),
+    convention(
+        "bayesian-cnn",
+        &[["{layer}.W_mu", "{layer}.W_rho"], ["{layer}.{bias}_mu", "{layer}.{bias}_rho"]],
+        Transform::Softplus,
+        &[],
+    ),
     convention(
         "torchbnn",
         &[["{layer}.{leaf}_mu", "{layer}.{leaf}_log_sigma"]],
@@ -94,32 +88,64 @@ pub const CONVENTIONS: &[Convention] = &[
         &["{layer}.{leaf}_eps"],
     ),
     convention("torch-blue", &[["{layer}._{leaf}_mean", "{layer}._{leaf}_log_std"]], Transform::Exp, &[]),
+    convention("tyxe", &[["{name}.loc_unconstrained", "{name}.scale_unconstrained"]], Transform::Exp, &[]),
     convention(
-        "tyxe",
-        &[["net_guide.{name}.loc_unconstrained", "net_guide.{name}.scale_unconstrained"]],
-        Transform::Exp,
+        "pyro",
+        &[["locs.{name}", "scales.{name}"], ["locs.{name}_unconstrained", "scales.{name}_unconstrained"]],
+        Transform::Softplus,
         &[],
     ),
-    convention("pyro", &[["AutoNormal.locs.{name}", "AutoNormal.scales.{name}"]], Transform::Softplus, &[]),
     convention("numpyro", &[["{name}_auto_loc", "{name}_auto_scale"]], Transform::Identity, &[]),
     convention("bnn-hmc", &[["mean.{name}", "inv_softplus_std.{name}"]], Transform::Softplus, &[]),
     convention("posteriors", &[["params.{name}", "log_sd_diag.{name}"]], Transform::Exp, &[]),
-    convention("swag", &[["{name}_mean", "{name}_sq_mean"]], Transform::MeanOfSquares, &["{name}_cov_mat_sqrt"]),
+    convention(
+        "posteriors-laplace",
+        &[["params.{name}", "prec_diag.{name}"]],
+        Transform::Precision { factor: 1.0, prior: 0.0 },
+        &[],
+    ),
+    convention(
+        "swag",
+        &[["{name}_mean", "{name}_sq_mean"]],
+        Transform::MeanOfSquares { least: 1e-30 },
+        &["{name}_cov_mat_sqrt"],
+    ),
 ];
 
-impl Convention {
-    /// The convention of this name.
-    pub fn find(name: &str) -> Result<&'static Self> {
-        let found = CONVENTIONS.iter().find(|convention| convention.name == name);
-        found.ok_or_else(|| Error::unknown("format", name, CONVENTIONS.iter().map(|convention| convention.name)))
+/// How standard deviations are stored, as a person names it: `NAME` or `NAME:TRANSFORM`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Asked {
+    /// Name of the convention.
+    pub(super) name: &'static str,
+    /// The transform, if it is not that of the convention.
+    pub(super) transform: Option<Transform>,
+}
+
+impl Asked {
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let (name, transform) = text.split_once(':').map_or((text, None), |(name, own)| (name, Some(own)));
+        let found = names().find(|own| *own == name).ok_or_else(|| Error::unknown("format", name, names()))?;
+        let transform = transform.map(Transform::parse).transpose()?;
+        Ok(Self { name: found, transform })
     }
 }
 
-/// The name that a template makes of the name of a parameter.
-pub(super) fn fill(template: &str, name: &str) -> String {
+/// The names of all conventions.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    [POINTS].into_iter().chain(CONVENTIONS.iter().map(|own| own.name)).chain(FLAT.iter().copied())
+}
+
+/// The name that a template makes of the name of a parameter; none if the template is for other leaves.
+pub(super) fn fill(template: &str, name: &str) -> Option<String> {
     let (layer, leaf) = name.rsplit_once(['.', '/']).unwrap_or(("", name));
-    let filled = template.replace("{name}", name).replace("{layer}", layer).replace("{leaf}", leaf);
-    filled.strip_prefix('.').map(str::to_owned).unwrap_or(filled)
+    let of_any = template.contains("{name}") || template.contains("{leaf}");
+    let only = if template.contains("{bias}") { "bias" } else { "weight" };
+    if !of_any && leaf != only {
+        return None;
+    }
+    let filled =
+        template.replace("{name}", name).replace("{layer}", layer).replace("{leaf}", leaf).replace("{bias}", leaf);
+    Some(filled.strip_prefix('.').map(str::to_owned).unwrap_or(filled))
 }
 
 #[cfg(test)]
@@ -128,24 +154,23 @@ mod tests {
 
     #[test]
     fn names_are_made_of_layers_and_leaves() {
-        assert_eq!(fill("{layer}.mu_{leaf}", "features.0.weight"), "features.0.mu_weight");
-        assert_eq!(fill("{layer}.mu_{leaf}", "weight"), "mu_weight");
-        assert_eq!(fill("net_guide.{name}.loc_unconstrained", "a.b"), "net_guide.a.b.loc_unconstrained");
-    }
-
-    #[test]
-    fn softplus_is_stable_on_both_sides() {
-        assert_eq!(Transform::Softplus.std(100.0, 0.0), 100.0);
-        assert!((Transform::Softplus.std(-50.0, 0.0) / (-50f32).exp() - 1.0).abs() < 1e-6);
-        assert!((f64::from(Transform::Softplus.std(-3.0, 0.0)) - (-3f64).exp().ln_1p()).abs() < 1e-8);
-        assert!((Transform::MeanOfSquares.std(5.0, 2.0) - 1.0).abs() < 1e-6);
+        let filled = |template, name| fill(template, name).unwrap();
+        assert_eq!(filled("{layer}.mu_{leaf}", "features.0.weight"), "features.0.mu_weight");
+        assert_eq!(filled("{layer}.mu_{leaf}", "weight"), "mu_weight");
+        assert_eq!(filled("{name}.loc_unconstrained", "a.b"), "a.b.loc_unconstrained");
+        assert_eq!(filled("{layer}.W_mu", "a.weight"), "a.W_mu");
+        assert_eq!((fill("{layer}.W_mu", "a.bias"), fill("{layer}.{bias}_mu", "a.weight")), (None, None));
     }
 
     #[test]
     fn a_convention_has_one_name() {
-        for (index, convention) in CONVENTIONS.iter().enumerate() {
-            assert!(CONVENTIONS[..index].iter().all(|other| other.name != convention.name));
-            assert_eq!(Convention::find(convention.name).unwrap(), convention);
+        let all: Vec<&str> = names().collect();
+        for (index, name) in all.iter().enumerate() {
+            assert!(!all[..index].contains(name));
+            assert_eq!(Asked::parse(name).unwrap(), Asked { name, transform: None });
         }
+        let asked = Asked { name: "numpyro", transform: Some(Transform::Softplus) };
+        assert_eq!(Asked::parse("numpyro:softplus").unwrap(), asked);
+        assert!(Asked::parse("blits").is_err() && Asked::parse("numpyro:square").is_err());
     }
 }

@@ -1,13 +1,15 @@
 //! A checkpoint in which a network was found: its means and standard deviations, and the same file with permuted units.
 
-use super::binding::{Binding, Header, Wanted};
+use super::binding::{Binding, Bound, Slot, Wanted};
 use super::convention::POINTS;
 use super::fault;
+use super::listing::{Header, Listing, Tensors};
 use super::permute::AxisMaps;
+use super::transform::Transform;
 use crate::error::{Error, Result};
 use crate::params::{Layout, Params};
 use crate::symmetry::Permutations;
-use onebasin_checkpoint::{Checkpoint, TensorInfo};
+use onebasin_checkpoint::{Checkpoint, Scalar, TensorInfo};
 use onebasin_graph::symmetry::{Symmetry, Tie};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,23 +25,26 @@ pub struct Member {
 
 impl Member {
     /// Opens a checkpoint and finds the tensors of the network in it.
-    ///
-    /// `aliases` are other names of the network's tensors.
-    pub fn open(
-        path: &Path,
-        symmetry: &Symmetry,
-        aliases: &BTreeMap<String, String>,
-        wanted: Wanted<'_>,
-    ) -> Result<Self> {
+    pub fn open(path: &Path, network: Tensors<'_>, wanted: Wanted<'_>) -> Result<Self> {
         let checkpoint = Checkpoint::open(path).map_err(fault)?;
         let header = |TensorInfo { name, shape, dtype, .. }: &TensorInfo| Header {
             name: name.clone(),
             shape: shape.clone(),
             is_float: dtype.is_float(),
         };
-        let headers: Vec<Header> = checkpoint.tensors().iter().map(header).collect();
-        let binding = Binding::new(symmetry, &headers, (checkpoint.shared(), aliases), wanted)
-            .map_err(|error| error.at(path.display()))?;
+        let number = |(name, scalar): (&String, &Scalar)| match scalar {
+            Scalar::Int(number) => Some((name.clone(), *number as f64)),
+            Scalar::Float(number) => Some((name.clone(), *number)),
+            _ => None,
+        };
+        let listing = Listing {
+            headers: checkpoint.tensors().iter().map(header).collect(),
+            shared: checkpoint.shared(),
+            numbers: checkpoint.metadata().iter().filter_map(number).collect(),
+            classes: checkpoint.classes(),
+            read: &|tensor| read(&checkpoint, tensor),
+        };
+        let binding = Binding::new(network, &listing, wanted).map_err(|error| error.at(path.display()))?;
         Ok(Self { path: path.to_owned(), checkpoint, binding })
     }
 
@@ -71,9 +76,9 @@ impl Member {
 
     /// The means of all tensors of the network; values of a point.
     pub fn mean(&self, layout: &Arc<Layout>) -> Result<Params> {
-        let mut mean = Params::zeros(layout);
+        let (mut mean, mut reader) = (Params::zeros(layout), Reader::new(&self.checkpoint));
         for (tensor, bound) in layout.tensors().iter().zip(&self.binding.tensors) {
-            self.checkpoint.read_f32(bound.mean, &mut mean.values_mut()[tensor.range()]).map_err(fault)?;
+            reader.read(bound.mean, &mut mean.values_mut()[tensor.range()])?;
         }
         layout.check_finite(mean.values()).map_err(|error| error.at(self.path.display()))?;
         Ok(mean)
@@ -82,14 +87,19 @@ impl Member {
     /// The standard deviations of all tensors of the network, zero for those that have none.
     pub fn std(&self, mean: &Params) -> Result<Params> {
         let layout = mean.layout();
-        let mut std = Params::zeros(layout);
-        let Some(convention) = self.binding.convention else { return Ok(std) };
+        let (mut std, mut reader) = (Params::zeros(layout), Reader::new(&self.checkpoint));
         for (tensor, bound) in layout.tensors().iter().zip(&self.binding.tensors) {
-            let Some(scale) = bound.scale else { continue };
-            let values = &mut std.values_mut()[tensor.range()];
-            self.checkpoint.read_f32(scale, values).map_err(fault)?;
-            for (value, mean) in values.iter_mut().zip(&mean.values()[tensor.range()]) {
-                *value = convention.transform.std(*value, *mean);
+            let (mean, std) = (&mean.values()[tensor.range()], &mut std.values_mut()[tensor.range()]);
+            reader.std(bound, mean, std)?;
+            let is_itself = bound.std.is_some_and(|stored| stored.transform == Transform::Identity);
+            if let Some(negative) = std.iter().find(|value| **value < 0.0).filter(|_| is_itself) {
+                let name = self.convention();
+                let fault = format!(
+                    "the standard deviation of `{}` has the value {negative}, so it is not stored itself: name its transform, as in \
+                     `--format {name}:softplus` or `--format {name}:exp`",
+                    tensor.name()
+                );
+                return Err(Error::Checkpoint { fault }.at(self.path.display()));
             }
         }
         let wrong = ("standard deviation", "; `--format` names how it is stored");
@@ -102,23 +112,27 @@ impl Member {
     /// Writes the same file with its units permuted; every other byte stays.
     pub fn write(&self, to: &Path, symmetry: &Symmetry, permutations: &Permutations) -> Result<()> {
         let tensors = self.checkpoint.tensors();
-        let mut maps: Vec<Option<usize>> = vec![None; tensors.len()];
-        for index in 0..self.binding.tensors.len() {
-            for own in self.binding.permuted(index) {
-                maps[own] = Some(index);
-            }
+        let mut places: Vec<Vec<(usize, Slot)>> = vec![Vec::new(); tensors.len()];
+        for (index, bound) in self.binding.tensors.iter().enumerate() {
+            bound.permuted().for_each(|slot| places[slot.tensor].push((index, slot)));
         }
         let written = self.checkpoint.write(to, &mut |own| {
-            let Some(index) = maps[own] else { return Ok(None) };
-            let map = AxisMaps::of(&symmetry.tensors[index], permutations);
-            if map.is_identity() {
+            let maps =
+                places[own].iter().map(|(index, slot)| (AxisMaps::of(&symmetry.tensors[*index], permutations), slot));
+            let maps: Vec<(AxisMaps, &Slot)> = maps.filter(|(map, _)| !map.is_identity()).collect();
+            if maps.is_empty() {
                 return Ok(None);
             }
             let size = tensors[own].dtype.size().expect("floating-point numbers have whole bytes");
-            let bytes = self.checkpoint.read_bytes(own)?;
-            // Several rows of all entries each, such as deviations of a low-rank Gaussian, are permuted one by one.
-            let whole = map.entries() * size;
-            Ok(Some(bytes.chunks_exact(whole).flat_map(|row| map.apply(row, size)).collect()))
+            let mut bytes = self.checkpoint.read_bytes(own)?;
+            for (map, slot) in maps {
+                // Several rows, such as deviations of a low-rank Gaussian, are permuted one by one.
+                for row in bytes.chunks_exact_mut(slot.row * size) {
+                    let part = &mut row[slot.offset * size..(slot.offset + map.entries()) * size];
+                    part.copy_from_slice(&map.apply(part, size));
+                }
+            }
+            Ok(Some(bytes))
         });
         written.map_err(fault)
     }
@@ -127,7 +141,7 @@ impl Member {
     pub(super) fn ties(&self, symmetry: &Symmetry) -> Vec<Tie> {
         let mut ties = Vec::new();
         for group in self.checkpoint.shared() {
-            let means = |index: &usize| group.contains(&self.binding.tensors[*index].mean);
+            let means = |index: &usize| group.contains(&self.binding.tensors[*index].mean.tensor);
             let own: Vec<usize> = (0..self.binding.tensors.len()).filter(means).collect();
             for pair in own.windows(2) {
                 let [first, second] = [pair[0], pair[1]].map(|index| &symmetry.tensors[index]);
@@ -156,36 +170,82 @@ impl Member {
 
     /// Name of the convention by which it stores a posterior.
     pub fn convention(&self) -> &'static str {
-        self.binding.convention.map_or(POINTS, |convention| convention.name)
+        self.binding.convention.unwrap_or(POINTS)
     }
 
     /// The Wasserstein distance W2 from another checkpoint, tensor by tensor; of points, the Euclidean distance.
     pub fn distance(&self, other: &Self, layout: &Layout) -> Result<f64> {
         let mut sum = 0.0;
-        for index in 0..layout.tensors().len() {
-            let [own, other] = [self, other].map(|member| member.tensor(index, layout));
-            let (own, other) = (own?, other?);
-            for (own, other) in own.iter().zip(&other) {
+        let [mut own, mut others] = [self, other].map(|member| Reader::new(&member.checkpoint));
+        for (index, tensor) in layout.tensors().iter().enumerate() {
+            let len = tensor.range().len();
+            let pairs = own
+                .moments(&self.binding.tensors[index], len)?
+                .into_iter()
+                .zip(others.moments(&other.binding.tensors[index], len)?);
+            for (own, other) in pairs {
                 sum += own.iter().zip(other).map(|(own, other)| f64::from(own - other).powi(2)).sum::<f64>();
             }
         }
         Ok(sum.sqrt())
     }
 
-    /// Mean and standard deviation of one tensor of the network.
-    fn tensor(&self, index: usize, layout: &Layout) -> Result<[Vec<f32>; 2]> {
-        let (len, bound) = (layout.tensors()[index].range().len(), &self.binding.tensors[index]);
-        let (mut mean, mut std) = (vec![0.0; len], vec![0.0; len]);
-        self.checkpoint.read_f32(bound.mean, &mut mean).map_err(fault)?;
-        if let (Some(scale), Some(convention)) = (bound.scale, self.binding.convention) {
-            self.checkpoint.read_f32(scale, &mut std).map_err(fault)?;
-            std.iter_mut().zip(&mean).for_each(|(std, mean)| *std = convention.transform.std(*std, *mean));
-        }
-        Ok([mean, std])
-    }
-
     /// The names of the file's tensors that hold the means, in the order of the network's.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.binding.tensors.iter().map(|bound| &*self.checkpoint.tensors()[bound.mean].name)
+        self.binding.tensors.iter().map(|bound| &*self.checkpoint.tensors()[bound.mean.tensor].name)
     }
+}
+
+/// Reads tensors of a network one by one, and vectors of all parameters only once.
+struct Reader<'a> {
+    checkpoint: &'a Checkpoint,
+    vectors: BTreeMap<usize, Vec<f32>>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(checkpoint: &'a Checkpoint) -> Self {
+        Self { checkpoint, vectors: BTreeMap::new() }
+    }
+
+    fn read(&mut self, slot: Slot, out: &mut [f32]) -> Result<()> {
+        if slot.row == out.len() {
+            return self.checkpoint.read_f32(slot.tensor, out).map_err(fault);
+        }
+        if !self.vectors.contains_key(&slot.tensor) {
+            self.vectors.insert(slot.tensor, read(self.checkpoint, slot.tensor)?);
+        }
+        out.copy_from_slice(&self.vectors[&slot.tensor][slot.offset..][..out.len()]);
+        Ok(())
+    }
+
+    /// The standard deviations of a tensor; zeros stay if it has none.
+    fn std(&mut self, bound: &Bound, mean: &[f32], std: &mut [f32]) -> Result<()> {
+        let Some(stored) = bound.std else { return Ok(()) };
+        self.read(stored.slot, std)?;
+        let mut prior = vec![0.0; stored.prior.map_or(0, |_| std.len())];
+        if let Some(slot) = stored.prior {
+            self.read(slot, &mut prior)?;
+        }
+        for (index, (std, mean)) in std.iter_mut().zip(mean).enumerate() {
+            let transform =
+                prior.get(index).map_or(stored.transform, |prior| stored.transform.with_prior(f64::from(*prior)));
+            *std = transform.std(*std, *mean);
+        }
+        Ok(())
+    }
+
+    /// Mean and standard deviation of a tensor.
+    fn moments(&mut self, bound: &Bound, len: usize) -> Result<[Vec<f32>; 2]> {
+        let (mut mean, mut std) = (vec![0.0; len], vec![0.0; len]);
+        self.read(bound.mean, &mut mean)?;
+        self.std(bound, &mean, &mut std)?;
+        Ok([mean, std])
+    }
+}
+
+/// All values of a tensor.
+fn read(checkpoint: &Checkpoint, tensor: usize) -> Result<Vec<f32>> {
+    let mut values = vec![0.0; checkpoint.tensors()[tensor].shape.iter().product()];
+    checkpoint.read_f32(tensor, &mut values).map_err(fault)?;
+    Ok(values)
 }

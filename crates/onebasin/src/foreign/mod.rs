@@ -1,7 +1,14 @@
 //! Networks and checkpoints of other libraries: found, read, permuted and written again in their own format.
 
+mod transform;
 mod convention;
+mod listing;
 mod binding;
+mod pyro;
+mod names;
+mod flat;
+mod explain;
+mod recognise;
 mod permute;
 mod spec;
 mod member;
@@ -13,20 +20,20 @@ mod run;
 #[path = "not_run.rs"]
 mod run;
 mod check;
-mod arrays;
 mod model;
 mod batchnorm;
 
-pub use arrays::Array;
 pub use batchnorm::{BatchNorms, Renewed};
-pub use binding::{Binding, Bound, Header, Wanted};
+pub use binding::{Binding, Bound, Slot, Stored, Wanted};
 pub use check::{Checked, check_random, compare};
-pub use convention::{CONVENTIONS, Convention, POINTS, Transform};
+pub use convention::{CONVENTIONS, Convention, FLAT, POINTS};
+pub use listing::{Header, Listing, Tensors};
 pub use member::Member;
 pub use model::NetworkModel;
 pub use network::{Feed, Network, ReadOptions};
 pub use permute::AxisMaps;
 pub use run::Runner;
+pub use transform::Transform;
 
 use crate::error::Error;
 use std::fmt;

@@ -3,6 +3,7 @@
 use super::binding::Wanted;
 use super::contents::{Contents, Match};
 use super::fault;
+use super::listing::Tensors;
 use super::member::Member;
 use crate::error::{Error, Result};
 use onebasin_checkpoint::Checkpoint;
@@ -114,7 +115,10 @@ impl Network {
         self.compare_contents(paths)?;
         let open = |network: &Self| -> Result<Vec<Member>> {
             let aliases = network.aliases();
-            paths.iter().map(|path| Member::open(path, &network.symmetry, &aliases, wanted)).collect()
+            // An exported program lists tensors as the model does, and a person that writes a symmetry does too.
+            let in_order = network.onnx().is_none();
+            let tensors = Tensors { symmetry: &network.symmetry, aliases: &aliases, in_order };
+            paths.iter().map(|path| Member::open(path, tensors, wanted)).collect()
         };
         let members = open(&self)?;
         let ties: Vec<Tie> = members.iter().flat_map(|member| member.ties(&self.symmetry)).collect();

@@ -4,6 +4,10 @@ use super::network::Network;
 use crate::error::Result;
 use crate::params::Params;
 
+/// An input of no network.
+#[derive(Clone, Copy, Debug)]
+pub struct Value;
+
 /// A network that cannot be run.
 #[derive(Debug)]
 pub enum Runner {}
@@ -27,7 +31,7 @@ impl Runner {
     }
 
     /// Inputs of no network.
-    pub(super) fn input(&self, _count: usize, _values: &[f32]) {
+    pub(super) fn input(&self, _count: usize, _values: &[f32]) -> Value {
         match *self {}
     }
 
@@ -37,12 +41,12 @@ impl Runner {
     }
 
     /// Inputs of no network.
-    pub fn random_inputs(&self, _seed: u64) -> Vec<()> {
+    pub fn random_inputs(&self, _seed: u64) -> Vec<Value> {
         match *self {}
     }
 
     /// Outputs of no network.
-    pub fn outputs(&self, _point: &Params, _inputs: &[()]) -> Result<Vec<Vec<f32>>> {
+    pub fn outputs(&self, _point: &Params, _inputs: &[Value]) -> Result<Vec<Vec<f32>>> {
         match *self {}
     }
 }

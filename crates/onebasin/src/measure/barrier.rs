@@ -234,6 +234,21 @@ impl Means {
     }
 }
 
+impl Means {
+    /// Of a regression: the squared errors of the means, each the mean over the outputs of an example.
+    pub(super) fn squares(&self, targets: &[f32], outputs: usize) -> Scores {
+        fn sum(means: impl Iterator<Item = f64>, targets: &[f32], outputs: usize) -> Score {
+            let squares = means.zip(targets).map(|(mean, target)| (mean - f64::from(*target)).powi(2));
+            Score { nll: squares.sum::<f64>() / outputs as f64, ..Score::default() }
+        }
+        let replicates = self.replicates.chunks_exact(self.whole.len());
+        Scores {
+            whole: sum(self.whole.iter().copied(), targets, outputs),
+            replicates: replicates.map(|own| sum(own.iter().map(|mean| f64::from(*mean)), targets, outputs)).collect(),
+        }
+    }
+}
+
 /// Sums over examples, of the means over all samples and of those of each replicate.
 #[derive(Clone, Debug)]
 pub(super) struct Scores {

@@ -114,7 +114,11 @@ impl Curves {
         }
         for first in (0..examples.len()).step_by(images) {
             let indices: Vec<u32> = (first as u32..examples.len().min(first + images) as u32).collect();
-            let part = Examples::new(examples.dataset().select(&indices), examples.standardisation().clone())?;
+            let mut part = Examples::new(examples.dataset().select(&indices), examples.standardisation().clone())?;
+            if let Some(targets) = examples.targets() {
+                let outputs = examples.classes();
+                part = part.with_targets(targets[first * outputs..][..indices.len() * outputs].to_vec())?;
+            }
             let block = Block { examples: &part, bootstrap: &bootstrap, samples, seed: settings.seed };
             let mut evaluate = |gaussian: Gaussian, predictor: &mut Predictor| {
                 let evaluated = monitor.part(done, total, |monitor| block.evaluate(gaussian, predictor, monitor));
@@ -175,15 +179,26 @@ impl Block<'_> {
     }
 
     fn scores(&self, probabilities: &[f32], pool: &ThreadPool) -> Scores {
-        let work = |entries, labels: &[u32]| vec![self.bootstrap.means(probabilities, entries).scores(labels)];
+        let work = |entries: Range<usize>, labels: &[u32]| {
+            vec![self.score(&self.bootstrap.means(probabilities, entries.clone()), entries, labels)]
+        };
         self.by_pieces(1, pool, work).remove(0)
+    }
+
+    /// Of the means of some entries: against their labels, or the numbers of a regression.
+    fn score(&self, means: &Means, entries: Range<usize>, labels: &[u32]) -> Scores {
+        match self.examples.targets() {
+            None => means.scores(labels),
+            Some(targets) => means.squares(&targets[entries], self.examples.classes()),
+        }
     }
 
     /// Of the mixtures of two ends, those at τ = 0 and τ = 1 being the ends themselves.
     fn mixtures(&self, from: &[f32], to: &[f32], grid: &[f64], pool: &ThreadPool) -> Vec<Scores> {
         self.by_pieces(grid.len(), pool, |entries, labels| {
             let [from, to] = [from, to].map(|samples| self.bootstrap.means(samples, entries.clone()));
-            grid.iter().map(|tau| Means::mixture(&from, &to, *tau).scores(labels)).collect()
+            let mixed = grid.iter().map(|tau| Means::mixture(&from, &to, *tau));
+            mixed.map(|means| self.score(&means, entries.clone(), labels)).collect()
         })
     }
 

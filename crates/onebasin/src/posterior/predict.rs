@@ -20,7 +20,8 @@ const WAVE: usize = 4;
 #[derive(Debug)]
 pub struct Predictor {
     pool: ThreadPool,
-    likelihood: Likelihood,
+    /// What turns outputs into probabilities; nothing does in a regression.
+    likelihood: Option<Likelihood>,
     isa: Isa,
     workers: Vec<Mutex<Worker>>,
     classes: usize,
@@ -55,6 +56,15 @@ impl Predictor {
     /// For any models that compute the same network, at least one; as many of them as there are models work at a time.
     pub fn of(models: Vec<Box<dyn Model>>, likelihood: Likelihood, pool: &ThreadPool) -> Result<Self> {
         likelihood.check()?;
+        Self::with(models, Some(likelihood), pool)
+    }
+
+    /// The same for a regression: the outputs themselves are predicted, where others predict probabilities.
+    pub fn of_outputs(models: Vec<Box<dyn Model>>, pool: &ThreadPool) -> Result<Self> {
+        Self::with(models, None, pool)
+    }
+
+    fn with(models: Vec<Box<dyn Model>>, likelihood: Option<Likelihood>, pool: &ThreadPool) -> Result<Self> {
         let first = models.first().ok_or_else(|| Error::Zero { what: "the number of models".to_owned() })?;
         models.iter().try_for_each(|model| first.layout().check_same(model.layout()))?;
         let worker = |model: Box<dyn Model>| Mutex::new(Worker { point: Params::zeros(model.layout()), model });
@@ -110,7 +120,11 @@ impl Predictor {
     ) -> Result<()> {
         let (likelihood, isa, classes) = (self.likelihood, self.isa, self.classes);
         let points = (posterior, posterior.draws(samples), seed);
-        let finish = |logits: &mut [f32], _: &[u32]| likelihood.to_probabilities(isa, logits, classes);
+        let finish = |logits: &mut [f32], _: &[u32]| {
+            if let Some(likelihood) = likelihood {
+                likelihood.to_probabilities(isa, logits, classes);
+            }
+        };
         let each =
             |first, sample, probabilities: &[f32], ()| visit(SampleProbabilities { first, sample, probabilities });
         self.each(points, examples, finish, each, monitor)
@@ -125,7 +139,7 @@ impl Predictor {
         seed: u64,
         monitor: &mut Monitor<'_>,
     ) -> Result<Vec<f64>> {
-        let (likelihood, isa) = (self.likelihood, self.isa);
+        let (likelihood, isa) = (self.likelihood.ok_or(Error::NoLikelihood)?, self.isa);
         let count = posterior.draws(samples);
         let mut sums = vec![0.0; count];
         let finish = |logits: &mut [f32], labels: &[u32]| likelihood.log_likelihood(isa, logits, labels);

@@ -3,6 +3,7 @@
 use super::{Description, facts, numbers, posterior, size, unknown};
 use crate::commands::read;
 use onebasin::experiment::stages::align::AlignResult;
+use onebasin::experiment::stages::align_network::AlignNetworkResult;
 use onebasin::experiment::stages::barrier::BarrierResult;
 use onebasin::experiment::stages::compact::CompactResult;
 use onebasin::experiment::stages::plane::PlaneResult;
@@ -59,6 +60,18 @@ pub(super) fn result(path: &Path, text: &str) -> anyhow::Result<Description> {
     let mut shown = Description::new(path, "");
     if let Ok(found) = serde_json::from_str::<Measures>(text) {
         return Ok(facts::measures(path, &found));
+    } else if let Ok(found) = serde_json::from_str::<AlignNetworkResult>(text) {
+        shown.call("the result of an alignment of checkpoints");
+        shown.fact("written by", format!("onebasin {}", found.version));
+        shown.fact("network", found.network.file.display().to_string());
+        shown.fact("groups", format!("{} of {} units", found.network.groups, found.network.units));
+        shown.fact("aligned with", found.reference.display().to_string());
+        for member in &found.members {
+            let (before, after) = (member.w2.before, member.w2.after);
+            let text =
+                format!("{}, {}, distance {before:.5} before and {after:.5} after", member.format, member.convention);
+            shown.fact(&member.file.display().to_string(), text);
+        }
     } else if let Ok(found) = serde_json::from_str::<AlignResult>(text) {
         shown.call("the result of an alignment");
         alignment(&mut shown, &found);

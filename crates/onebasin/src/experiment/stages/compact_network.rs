@@ -36,6 +36,7 @@ impl Stage for CompactNetwork {
     fn run(&self, context: &Context<'_>, folder: Option<&Folder>) -> Result<CompactResult> {
         let settings = &self.settings;
         settings.check()?;
+        self.inputs.check_classes()?;
         Error::unless(!settings.balance, "balance", true, "false for checkpoints of a network")?;
         let given = settings.reference.is_none();
         Error::unless(given, "reference", "given", "left out for checkpoints of a network: they are the reference")?;

@@ -2,10 +2,11 @@
 
 use super::align_network::{Gaussians, Loaded, check_criteria};
 use crate::align::{self, Criterion, Members as _, Objective, Solver};
-use crate::data::{Dataset, Examples, Scaling, Standardisation};
+use crate::data::arrays::{self, Arrays, Targets};
+use crate::data::{Dataset, Examples, Scaling, Standardisation, Values};
 use crate::error::{Error, Result};
 use crate::experiment::Context;
-use crate::foreign::{Array, Member, Network, NetworkModel, ReadOptions, Wanted};
+use crate::foreign::{Member, Network, NetworkModel, ReadOptions, Wanted};
 use crate::model::Model;
 use crate::net::Likelihood;
 use crate::posterior::{Gaussian, Predictor};
@@ -28,12 +29,14 @@ pub struct NetworkInputs {
     /// The checkpoints; of a pair, the one that stays and the one whose units are permuted.
     #[serde(skip)]
     pub checkpoints: Vec<PathBuf>,
-    /// Examples (example, ...) as the network reads them: a `NumPy` file.
+    /// Examples (example, ...) as the network reads them: a file of `NumPy`, or of separated values.
     #[serde(skip)]
     pub inputs: PathBuf,
-    /// The class of each example: a `NumPy` file.
+    /// The class of each example, or the numbers to be predicted: a file of `NumPy`, or of separated values.
     #[serde(skip)]
     pub labels: PathBuf,
+    /// Whether numbers are to be predicted.
+    pub regression: bool,
 }
 
 /// A network, its checkpoints and the examples, ready to be measured.
@@ -47,6 +50,11 @@ pub(super) struct Opened {
 }
 
 impl NetworkInputs {
+    /// Refuses a regression, where classes are needed.
+    pub(super) fn check_classes(&self) -> Result<()> {
+        Error::unless(!self.regression, "targets", "given", "left out: only barriers of a regression can be measured")
+    }
+
     /// All files that are read.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let Self { network, checkpoints, inputs, labels, .. } = self;
@@ -62,31 +70,59 @@ impl NetworkInputs {
             .map(|_| Ok(Box::new(NetworkModel::new(&network, spec.layout())?) as Box<dyn Model>))
             .collect::<Result<Vec<_>>>()?;
         let examples = self.examples(&*models[0], most)?;
-        let predictor = Predictor::of(models, Likelihood::Softmax, &context.pool)?;
+        let predictor = if self.regression {
+            Predictor::of_outputs(models, &context.pool)?
+        } else {
+            Predictor::of(models, Likelihood::Softmax, &context.pool)?
+        };
         Ok(Opened { network, members, spec, predictor, examples })
     }
 
     /// The examples, in the order in which the network reads them.
     fn examples(&self, model: &dyn Model, most: Option<usize>) -> Result<Examples> {
-        let inputs = Array::read(&self.inputs, &["x", "inputs", "images", "data"])?;
-        let labels = Array::read(&self.labels, &["y", "labels", "targets", "target"])?.labels(&self.labels)?;
-        let (count, features) = (inputs.shape.first().copied().unwrap_or(0), model.input().len());
-        if inputs.values.len() != count * features || count == 0 {
-            let shape = inputs.shape.get(1..).unwrap_or_default();
+        let labels = Some(&*self.labels).filter(|labels| *labels != self.inputs);
+        let Arrays { inputs, targets } = arrays::read(&self.inputs, labels)?;
+        let (count, features, outputs) = (inputs.examples, model.input().len(), model.outputs());
+        if inputs.shape.iter().product::<usize>() != features {
+            let shape = &inputs.shape;
             let reason = format!("an example has the shape {shape:?}, and the network reads {features} values");
             return Err(Error::File { path: self.inputs.clone(), reason });
         }
-        if labels.len() != count {
-            let reason = format!("it has {} labels, and there are {count} examples", labels.len());
-            return Err(Error::File { path: self.labels.clone(), reason });
-        }
         let most = most.unwrap_or(count).min(count);
-        let (values, labels) = (inputs.values[..most * features].to_vec(), labels[..most].to_vec());
+        let values = match inputs.values {
+            Values::Pixels(pixels) => pixels[..most * features].iter().map(|pixel| f32::from(*pixel)).collect(),
+            Values::Numbers(numbers) => numbers[..most * features].to_vec(),
+        };
         let name = self.inputs.display().to_string();
-        let dataset = Dataset::of_numbers(name, model.input(), model.outputs(), values, labels);
-        let dataset = dataset.map_err(|error| error.at(self.labels.display()))?;
+        let (dataset, numbers) = match (targets, self.regression) {
+            (Targets::Classes { labels, .. }, false) => {
+                let dataset = Dataset::of_numbers(name, model.input(), outputs, values, labels[..most].to_vec());
+                (dataset.map_err(|error| error.at(self.labels.display()))?, None)
+            }
+            (Targets::Numbers { .. }, false) => {
+                let reason = "it has other numbers than classes; `--targets` names those of a regression".to_owned();
+                return Err(Error::File { path: self.labels.clone(), reason });
+            }
+            (targets, true) => {
+                let (numbers, each) = match targets {
+                    Targets::Classes { labels, .. } => (labels.iter().map(|label| *label as f32).collect(), 1),
+                    Targets::Numbers { values, each } => (values, each),
+                };
+                if each != outputs {
+                    let reason = format!("it has {each} numbers for each example, and the network {outputs} outputs");
+                    return Err(Error::File { path: self.labels.clone(), reason });
+                }
+                let numbers: Vec<f32> = numbers;
+                let dataset = Dataset::of_regression(name, model.input(), outputs, values, most)?;
+                (dataset, Some(numbers[..most * each].to_vec()))
+            }
+        };
         let (scale, shift) = (vec![1.0; features], vec![0.0; features]);
-        Examples::new(dataset, Standardisation { scaling: Scaling::Unit, scale, shift })
+        let examples = Examples::new(dataset, Standardisation { scaling: Scaling::Unit, scale, shift })?;
+        match numbers {
+            Some(numbers) => examples.with_targets(numbers),
+            None => Ok(examples),
+        }
     }
 }
 

@@ -136,8 +136,7 @@ impl Wanted<'_> {
     fn load(&self, data: &Path, first: &StoredPosterior, arch: &Arch) -> Result<Vec<(Split, Examples)>> {
         let mut config = inputs::config(&first.provenance)?;
         if let Some(name) = self.dataset {
-            name.clone_into(&mut config.data.name);
-            config.data.subsets.clear();
+            config.data = config.data.renamed(name);
         }
         let mut all = Vec::new();
         for split in self.splits {

@@ -74,7 +74,7 @@ impl Stage for AlignNetwork {
         // All that can be wrong with the input has been found by now.
         folder.clear()?;
         let mut written = Vec::new();
-        for (index, found) in (1..).zip(found) {
+        for (index, found) in (1..).zip(&found) {
             match work.write(index, found, folder) {
                 Ok(member) => written.push(member),
                 Err(error) => {
@@ -178,7 +178,7 @@ impl Work<'_> {
     }
 
     /// Writes a checkpoint with its units permuted, and compares the function of what is on disk with that of the original.
-    fn write(&self, index: usize, found: Found, folder: &Folder) -> Result<PermutedCheckpoint> {
+    fn write(&self, index: usize, found: &Found, folder: &Folder) -> Result<PermutedCheckpoint> {
         let (member, source) = (&self.members[index], &self.sources[index]);
         let file = self.file_name(index);
         let path = folder.join(&file);
@@ -215,7 +215,7 @@ impl Work<'_> {
 
     /// The name of a file that is written: its own, unless another checkpoint has it.
     fn file_name(&self, index: usize) -> PathBuf {
-        let own = |index: usize| self.sources[index].file.file_name().map(Path::new).unwrap_or(Path::new("checkpoint"));
+        let own = |index: usize| self.sources[index].file.file_name().map_or(Path::new("checkpoint"), Path::new);
         if (1..index).all(|other| own(other) != own(index)) {
             return own(index).to_owned();
         }

@@ -50,6 +50,7 @@ impl Prepared {
         if let Some(folder) = fresh {
             context.check_disk(&what, folder, bytes * written, "choose a smaller network, or fewer samples")?;
         }
+        config.data.assumptions()?.iter().for_each(|sentence| context.host.message(sentence));
         let training = config.data.training(context.data)?;
         let test = config.data.whole(Split::Test, context.data, training.standardisation())?;
         let problem = config.problem(training)?;

@@ -96,6 +96,7 @@ pub struct DynamicsSettings {
 
 impl Section for TranspositionsSettings {
     fn check(&self) -> Result<()> {
+        self.data.check().map_err(|error| error.within("data"))?;
         let spec = Spec::of(&Arch::new(self.arch.clone())?);
         self.likelihood.check().map_err(|error| error.within("likelihood"))?;
         self.prior.check().map_err(|error| error.within("prior"))?;
@@ -125,7 +126,7 @@ impl Section for TranspositionsSettings {
     }
 
     fn datasets(&self) -> Vec<String> {
-        vec![self.data.name.clone()]
+        self.data.name.iter().cloned().collect()
     }
 }
 

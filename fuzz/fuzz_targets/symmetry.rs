@@ -1,0 +1,12 @@
+//! Reads any text as a symmetry, and writes and reads it again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use onebasin_graph::symmetry::Symmetry;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(symmetry) = Symmetry::from_toml(text, "symmetry") else { return };
+    let again = Symmetry::from_toml(&symmetry.to_toml(), "symmetry");
+    assert_eq!(again.as_ref(), Ok(&symmetry), "what is written is read again");
+});

@@ -29,7 +29,7 @@ UNCHANGED_SINGLE = 1e-3
 LARGE = 100_000_000
 COLUMNS = [
     "network", "parameters", "inferred", "groups", "units", "share", "change", "control", "found", "solver",
-    "seconds", "megabytes", "note",
+    "seconds", "megabytes", "commit", "note",
 ]  # fmt: skip
 
 
@@ -41,6 +41,13 @@ def differing(first, second):
     if list(a) != list(b):
         return sorted(set(a) ^ set(b))
     return [name for name in a if not torch.equal(a[name], b[name])]
+
+
+def commit(onebasin):
+    """What the program was built from."""
+    text = subprocess.run([onebasin, "--version", "--verbose"], capture_output=True, text=True).stdout
+    found = re.search(r"^commit: (\S+)", text, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def python(*arguments):
@@ -83,13 +90,14 @@ def of_network(options, name, networks, threads):
         made = python(name, folder, *flags, *["--onnx"] * onnx, *["--single"] * options.single)
         if made.returncode != 0:
             return {"name": name, "error": (made.stderr.strip().splitlines() or ["it was killed"])[-1][:400]}
-        facts = {"name": name, "solver": options.solver} | json.loads(made.stdout.splitlines()[-1])
+        facts = {"name": name, "solver": options.solver, "commit": commit(options.onebasin)} | json.loads(made.stdout.splitlines()[-1])
         if "seeds" not in facts:
             return facts
         for seed in options.seeds:
             facts["seeds"][str(seed)]["align"] = align(options, folder, name, networks[name], seed, "net.pt2")
         for kind, exported in facts["exports"].items():
             if kind != "pt2" and "file" in exported:
+                exported["commit"] = facts["commit"]
                 exported["align"] = align(options, folder, name, networks[name], options.seeds[0], exported["file"])
         return facts
     finally:
@@ -119,7 +127,7 @@ def row(facts, single):
     if not unchanged:
         notes.append("the outputs change")
     share = re.search(r"(\d+) %", facts["message"])
-    line |= {"inferred": "yes", "solver": facts["solver"], "groups": facts["groups"], "units": facts["units"]}
+    line |= {"inferred": "yes", "solver": facts["solver"], "commit": facts.get("commit", ""), "groups": facts["groups"], "units": facts["units"]}
     line |= {"share": f"{good[0]['share']:.3f}" if good else f"0.{share[1]}" if share else ""}
     line |= {"change": f"{worst:.1e}", "control": f"{seeds[0]['control']:.1e}"}
     line["found"] = f"{sum(not one['different'] for one in good)}/{len(seeds)}"
@@ -139,6 +147,7 @@ def onnx_rows(facts):
         error = exported.get("error") or aligned.get("error")
         seed = next(iter(facts.get("seeds", {}).values()), {})
         reference = seed.get("align", {})
+        line["commit"] = exported.get("commit", facts.get("commit", ""))
         if error:
             yield line | {"groups": "", "share": "", "same": "", "change": "", "found": "no", "note": error}
             continue
@@ -175,7 +184,7 @@ def write(results, options):
     whole = sum(len(set(line["found"].split("/"))) == 1 for line in sure)
     head = f"""# Sweep over networks
 
-Made by `bench/networks/run sweep`; [bench/README.md](../README.md) says what the columns are.
+Made by `bench/networks/run sweep`; [bench/README.md](../README.md) says what the columns are.{" " + options.note if options.note else ""}
 
 Of {len(rows)} networks the symmetry of {len(sure)} was inferred, the outputs of {same} are unchanged by random permutations of
 all groups, and of {whole} the planted permutation was found again for all seeds, every tensor equal.
@@ -207,6 +216,7 @@ def main():
     parser.add_argument("--folder", type=pathlib.Path, help="for temporary files; some large networks need 15 GB")
     parser.add_argument("--facts", type=pathlib.Path, default=HERE / "facts.jsonl", help="networks in it are not measured again")
     parser.add_argument("--output", type=pathlib.Path, default=HERE / "results", help="name of the tables")
+    parser.add_argument("--note", default="", help="a sentence for the head of the tables")
     parser.add_argument("--list", action="store_true", help="list the networks and their sizes")
     options = parser.parse_args()
     import catalogue

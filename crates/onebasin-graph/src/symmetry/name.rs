@@ -14,7 +14,8 @@ impl Names {
             .find_map(|last| tensor.strip_suffix(last)?.strip_suffix(['.', '/', '_']))
             .filter(|layer| !layer.is_empty())
             .unwrap_or(tensor);
-        let name = format!("{layer}{suffix}");
+        // Quotes enclose names in files.
+        let name = format!("{}{suffix}", layer.replace('\'', "_"));
         let numbered = (2..).map(|number| format!("{name}#{number}"));
         let new = std::iter::once(name.clone()).chain(numbered).find(|name| !self.0.contains(name));
         let new = new.expect("numbers do not end");

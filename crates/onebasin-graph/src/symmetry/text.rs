@@ -65,7 +65,9 @@ impl Symmetry {
             line("\n# What stays fixed, and why:".to_owned());
         }
         for (reason, places) in reasons {
-            line(format!("# - {reason}: {}", places.join(", ")));
+            // Names may hold anything; a comment ends with its line.
+            let text = format!("{reason}: {}", places.join(", "));
+            line(format!("# - {}", text.replace(char::is_control, "\u{fffd}")));
         }
         text
     }

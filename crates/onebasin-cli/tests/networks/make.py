@@ -1,10 +1,13 @@
 """Makes the files of these tests: a small network with convolutions, batch normalisation and a residual sum, as ONNX and as an exported
 program, two checkpoints of it, and examples. Needs torch, onnx and onnxscript: python make.py"""
 
+import json
 import pathlib
 import warnings
+import zipfile
 
 import numpy as np
+import onnx
 import torch
 from torch import nn
 
@@ -37,6 +40,31 @@ def trained(seed, x, y):
     return net.eval()
 
 
+def without_traces(node):
+    """Takes away where in which file each node was recorded, which is of no use elsewhere."""
+    if isinstance(node, dict):
+        node.pop("stack_trace", None)
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
+        without_traces(child)
+
+
+def strip():
+    network = onnx.load(HERE / "net.onnx")
+    for node in network.graph.node:
+        del node.metadata_props[:]
+        node.ClearField("doc_string")
+    onnx.save(network, HERE / "net.onnx")
+    with zipfile.ZipFile(HERE / "net.pt2") as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(HERE / "net.pt2", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in entries.items():
+            if name.endswith("model.json"):
+                program = json.loads(data)
+                without_traces(program)
+                data = json.dumps(program).encode()
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+
+
 def main():
     warnings.filterwarnings("ignore")
     torch.use_deterministic_algorithms(True)
@@ -57,8 +85,9 @@ def main():
     batch = torch.export.Dim("batch")
     exported = torch.export.export(a, (x[:2],), dynamic_shapes=({0: batch},))
     torch.export.save(exported, HERE / "net.pt2")
-    onnx = torch.onnx.export(a, (x[:2],), dynamo=True, optimize=False, dynamic_shapes=({0: batch},))
-    onnx.save(HERE / "net.onnx", external_data=False)
+    network = torch.onnx.export(a, (x[:2],), dynamo=True, optimize=False, dynamic_shapes=({0: batch},))
+    network.save(HERE / "net.onnx", external_data=False)
+    strip()
 
 
 main()

@@ -1,5 +1,4 @@
-//! Opens what was written in the real libraries:
-//! `ONEBASIN_PYTHON=python cargo test -p onebasin-checkpoint --test reopen -- --ignored`.
+//! Opens what was written in the real libraries, if `ONEBASIN_PYTHON` names a Python that has torch, NumPy and safetensors.
 
 mod support;
 
@@ -14,9 +13,12 @@ fn is_free(dtype: &str) -> bool {
 }
 
 #[test]
-#[ignore = "needs ONEBASIN_PYTHON, a Python that has torch, NumPy and safetensors"]
+#[expect(clippy::print_stderr, reason = "tells who runs the test that nothing was opened")]
 fn the_real_libraries_read_what_was_written() {
-    let python = std::env::var_os("ONEBASIN_PYTHON").expect("ONEBASIN_PYTHON names a Python");
+    let Some(python) = std::env::var_os("ONEBASIN_PYTHON") else {
+        eprintln!("ONEBASIN_PYTHON names no Python: files were not opened in torch, NumPy and safetensors");
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let mut expected: Vec<BTreeMap<String, String>> = Vec::new();
     let mut paths = Vec::new();

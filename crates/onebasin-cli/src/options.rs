@@ -2,7 +2,7 @@
 
 use crate::printer::Printer;
 use onebasin::error::Error;
-use onebasin::foreign::{ReadOptions, Wanted};
+use onebasin::foreign::Reading;
 use onebasin::threads;
 use onebasin::threads::ThreadPool;
 use std::path::PathBuf;
@@ -62,22 +62,9 @@ pub(crate) struct NetworkArgs {
 }
 
 impl NetworkArgs {
-    pub(crate) fn read_options(&self) -> ReadOptions {
-        ReadOptions { dims: self.dim.iter().cloned().collect() }
-    }
-
-    pub(crate) fn wanted(&self) -> Wanted<'_> {
-        Wanted { format: self.format.as_deref(), keep: &self.keep }
-    }
-
-    /// How the checkpoints store a posterior.
-    pub(crate) fn format(&self) -> Option<String> {
-        self.format.clone()
-    }
-
-    /// Beginnings of names of tensors that stay as they are.
-    pub(crate) fn keep(&self) -> Vec<String> {
-        self.keep.clone()
+    pub(crate) fn reading(&self) -> Reading {
+        let Self { dim, format, keep } = self.clone();
+        Reading { dims: dim.into_iter().collect(), format, keep }
     }
 }
 

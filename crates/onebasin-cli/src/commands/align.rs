@@ -3,10 +3,10 @@
 use super::run_stage;
 use crate::options::{MachineArgs, NetworkArgs, ResultArgs, as_flag};
 use crate::printer::{ExitStatus, Printer};
-use onebasin::experiment::stages::align::AlignResult;
 use onebasin::experiment::stages::align_network::PermutedCheckpoint;
 use onebasin::experiment::{Align, AlignNetwork, AlignSettings, Section};
 use onebasin::foreign::Checked;
+use onebasin::symmetry::is_rounding;
 use onebasin_report::stages::{align, align_network};
 use std::path::{Path, PathBuf};
 
@@ -36,9 +36,7 @@ impl AlignArgs {
     fn with_network(&self, network: &Path, settings: AlignSettings) -> AlignNetwork {
         AlignNetwork {
             settings,
-            options: self.foreign.read_options(),
-            format: self.foreign.format(),
-            keep: self.foreign.keep(),
+            reading: self.foreign.reading(),
             network: network.to_owned(),
             checkpoints: self.posteriors.clone(),
         }
@@ -87,7 +85,7 @@ pub(crate) fn run(args: &AlignArgs, printer: &Printer) -> anyhow::Result<ExitSta
             for (file, change) in found.written() {
                 let file = folder.join(file);
                 let change_of_logits = format!("{}: logits changed by {change:.1e} of the largest", file.display());
-                if AlignResult::is_rounding(change) {
+                if is_rounding(change) {
                     printer.say(&format!("{change_of_logits}, which is rounding"));
                 } else {
                     printer.insist(&format!("{change_of_logits}: it is NOT the same function"));

@@ -82,16 +82,14 @@ struct ForeignArgs {
     #[arg(long, value_name = "FILE", requires = "network", group = "answers")]
     targets: Option<PathBuf>,
     #[command(flatten)]
-    options: NetworkArgs,
+    reading: NetworkArgs,
 }
 
 impl ForeignArgs {
     /// The network and what is read with it, if there is one.
     fn inputs(&self, checkpoints: Vec<PathBuf>) -> Option<NetworkInputs> {
         Some(NetworkInputs {
-            options: self.options.read_options(),
-            format: self.options.format(),
-            keep: self.options.keep(),
+            reading: self.reading.reading(),
             network: self.network.clone()?,
             checkpoints,
             inputs: self.inputs.clone()?,

@@ -26,13 +26,13 @@ pub(crate) struct SymmetryArgs {
 /// Prints the symmetry, or how much random permutations change the outputs.
 pub(crate) fn run(args: &SymmetryArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let SymmetryArgs { network, checkpoints, check, seed, options } = args;
-    let network = Network::open(network, &options.read_options()).map_err(as_flag)?;
+    let network = Network::open(network, &options.reading()).map_err(as_flag)?;
     if checkpoints.is_empty() {
         say_share(&network, printer);
         printer.data(&network.symmetry().to_toml())?;
         return Ok(ExitStatus::Success);
     }
-    let (network, members) = network.bind(checkpoints, options.wanted()).map_err(as_flag)?;
+    let (network, members) = network.bind(checkpoints).map_err(as_flag)?;
     say_share(&network, printer);
     if !check {
         printer.data(&network.symmetry().to_toml())?;

@@ -6,12 +6,9 @@ use super::run::Runner;
 use crate::error::Result;
 use crate::keys::null_is_nan;
 use crate::params::{Layout, Params};
-use crate::symmetry::{Permutations, Spec, relative_change};
+use crate::symmetry::{Permutations, Spec, is_rounding, relative_change};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// A larger change of outputs, relative to the largest, is more than rounding.
-const ROUNDING: f64 = 1e-4;
 
 /// Whether and how a function was compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +33,7 @@ impl Checked {
     /// Whether the function is the same, but for rounding.
     pub fn is_unchanged(&self) -> bool {
         match self {
-            Self::Run { change, .. } => *change <= ROUNDING,
+            Self::Run { change, .. } => is_rounding(*change),
             Self::ByGraph { .. } => true,
         }
     }

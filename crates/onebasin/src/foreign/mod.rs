@@ -30,7 +30,7 @@ pub use convention::{CONVENTIONS, Convention, FLAT, POINTS};
 pub use listing::{Header, Listing, Tensors};
 pub use member::Member;
 pub use model::NetworkModel;
-pub use network::{Feed, Network, ReadOptions};
+pub use network::{Feed, Network, Reading};
 pub use permute::AxisMaps;
 pub use run::Runner;
 pub use transform::Transform;

@@ -14,11 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How a network is read.
+/// How a network and its checkpoints are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadOptions {
-    /// Sizes of axes that the file gives a name in place of a size.
+pub struct Reading {
+    /// Sizes of axes that the network gives a name in place of a size.
     pub dims: BTreeMap<String, usize>,
+    /// How checkpoints store a posterior; found out if none is named.
+    pub format: Option<String>,
+    /// Beginnings of the names of tensors that are no part of the network and stay as they are.
+    pub keep: Vec<String>,
 }
 
 /// What kind of file a network is in.
@@ -44,7 +48,7 @@ pub struct Feed {
 #[derive(Debug)]
 pub struct Network {
     path: PathBuf,
-    options: ReadOptions,
+    reading: Reading,
     source: Source,
     symmetry: Symmetry,
     feeds: Vec<Feed>,
@@ -52,11 +56,11 @@ pub struct Network {
 
 impl Network {
     /// Reads a network: an ONNX file, an exported program of `PyTorch` (`.pt2`), or a file of its symmetry (`.toml`).
-    pub fn open(path: &Path, options: &ReadOptions) -> Result<Self> {
+    pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
         let (source, symmetry) = match ending.as_deref() {
             Some("onnx") => {
-                let options = onnx::Options { dims: options.dims.clone(), ..onnx::Options::default() };
+                let options = onnx::Options { dims: reading.dims.clone(), ..onnx::Options::default() };
                 let read = onnx::Network::open(path, &options).map_err(fault)?;
                 let symmetry = Symmetry::of(&read.graph);
                 (Source::Onnx(Box::new(read)), symmetry)
@@ -78,7 +82,7 @@ impl Network {
         };
         let named = |(tensor, own): (usize, &TensorAxes)| Feed { name: own.name.clone(), tensor, transposed: false };
         let feeds = symmetry.tensors.iter().enumerate().map(named).collect();
-        Ok(Self { path: path.to_owned(), options: options.clone(), source, symmetry, feeds })
+        Ok(Self { path: path.to_owned(), reading: reading.clone(), source, symmetry, feeds })
     }
 
     /// Its file.
@@ -111,13 +115,15 @@ impl Network {
 
     /// Opens checkpoints of the network. Tensors of the graph whose names an exporter made up are found in the checkpoints by their
     /// contents; tensors that are one in a checkpoint are one in the network from then on.
-    pub fn bind(mut self, paths: &[PathBuf], wanted: Wanted<'_>) -> Result<(Self, Vec<Member>)> {
+    pub fn bind(mut self, paths: &[PathBuf]) -> Result<(Self, Vec<Member>)> {
         self.compare_contents(paths)?;
         let open = |network: &Self| -> Result<Vec<Member>> {
             let aliases = network.aliases();
             // An exported program lists tensors as the model does, and a person that writes a symmetry does too.
             let in_order = network.onnx().is_none();
             let tensors = Tensors { symmetry: &network.symmetry, aliases: &aliases, in_order };
+            let Reading { format, keep, .. } = &network.reading;
+            let wanted = Wanted { format: format.as_deref(), keep };
             paths.iter().map(|path| Member::open(path, tensors, wanted)).collect()
         };
         let members = open(&self)?;
@@ -155,7 +161,7 @@ impl Network {
             }
         }
         let constants = lost.iter().filter(|name| !found.contains_key(**name)).map(|name| (*name).to_owned()).collect();
-        let options = onnx::Options { dims: self.options.dims.clone(), separate, constants };
+        let options = onnx::Options { dims: self.reading.dims.clone(), separate, constants };
         let network = onnx::Network::open(&self.path, &options).map_err(fault)?;
         self.rename(&network.graph, &found);
         self.source = Source::Onnx(Box::new(network));

@@ -13,4 +13,4 @@ pub use patch::Patch;
 pub use permutations::{Permutation, Permutations};
 pub use prior_units::{PRIOR_THRESHOLD, distance_from_prior, prior_like_units};
 pub use scale::Scales;
-pub use spec::{Action, Group, Segment, Spec, change_of_logits, relative_change};
+pub use spec::{Action, Group, Segment, Spec, change_of_logits, is_rounding, relative_change};

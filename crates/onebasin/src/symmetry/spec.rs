@@ -241,6 +241,11 @@ pub fn change_of_logits(
     Ok(relative_change(&before, &after))
 }
 
+/// Whether a change of outputs, relative to the largest, is no more than rounding.
+pub fn is_rounding(change: f64) -> bool {
+    change <= 1e-4
+}
+
 /// The largest change of a value, relative to the largest value before. NaN if a value is, or if all were zero.
 pub fn relative_change(before: &[f32], after: &[f32]) -> f64 {
     assert_eq!(before.len(), after.len(), "each value has one before and one after");

@@ -1,6 +1,6 @@
 //! Fixtures, and a second implementation of what permutations do to their files.
 
-use onebasin::foreign::{Member, Network, ReadOptions, Wanted};
+use onebasin::foreign::{Member, Network, Reading};
 use onebasin::symmetry::Permutations;
 use safetensors::SafeTensors;
 use std::collections::BTreeMap;
@@ -38,8 +38,8 @@ impl Fixture {
 
     /// The network, and the posterior without a format that is asked for.
     pub(crate) fn open(&self, path: &Path) -> (Network, Member) {
-        let network = Network::open(&self.network_path(), &ReadOptions::default()).unwrap();
-        let (network, mut members) = network.bind(&[path.to_owned()], Wanted::default()).unwrap();
+        let network = Network::open(&self.network_path(), &Reading::default()).unwrap();
+        let (network, mut members) = network.bind(&[path.to_owned()]).unwrap();
         (network, members.remove(0))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::expected::Fixture;
 use onebasin::experiment::{AlignNetwork, AlignSettings, Context, Existing, Silent, Stage};
-use onebasin::foreign::ReadOptions;
+use onebasin::foreign::Reading;
 use onebasin::symmetry::{Permutations, Spec};
 use onebasin::threads::pool;
 use onebasin_checkpoint::Checkpoint;
@@ -115,9 +115,7 @@ fn planted_permutations_are_found_and_undone_exactly() {
         assert!(std::fs::read(&second).unwrap() != std::fs::read(fixture.path()).unwrap());
         let stage = AlignNetwork {
             settings: AlignSettings::default(),
-            options: ReadOptions::default(),
-            format: None,
-            keep: Vec::new(),
+            reading: Reading::default(),
             network: fixture.network_path(),
             checkpoints: vec![fixture.path(), second],
         };

@@ -1,13 +1,13 @@
 //! Posteriors that are not supported are refused with what to do.
 
 use crate::expected::{Fixture, folder};
-use onebasin::foreign::{Member, Network, ReadOptions, Wanted};
+use onebasin::foreign::{Member, Network, Reading};
 use onebasin::symmetry::Spec;
 use std::path::PathBuf;
 
 fn bind(network: &str, path: PathBuf, format: Option<&str>) -> onebasin::error::Result<(Network, Vec<Member>)> {
-    let network = Network::open(&folder().join("networks").join(network), &ReadOptions::default()).unwrap();
-    network.bind(&[path], Wanted { format, keep: &[] })
+    let reading = Reading { format: format.map(str::to_owned), ..Reading::default() };
+    Network::open(&folder().join("networks").join(network), &reading).unwrap().bind(&[path])
 }
 
 #[test]

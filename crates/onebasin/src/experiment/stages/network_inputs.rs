@@ -6,7 +6,7 @@ use crate::data::arrays::{self, Arrays, Targets};
 use crate::data::{Dataset, Examples, Scaling, Standardisation, Values};
 use crate::error::{Error, Result};
 use crate::experiment::Context;
-use crate::foreign::{Member, Network, NetworkModel, ReadOptions, Wanted};
+use crate::foreign::{Member, Network, NetworkModel, Reading};
 use crate::model::Model;
 use crate::net::Likelihood;
 use crate::posterior::{Gaussian, Predictor};
@@ -17,12 +17,9 @@ use std::path::PathBuf;
 /// What is read of a network of another library.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct NetworkInputs {
-    /// How the network is read.
-    pub options: ReadOptions,
-    /// How checkpoints store a posterior; found out if none is named.
-    pub format: Option<String>,
-    /// Beginnings of the names of tensors that are no part of the network.
-    pub keep: Vec<String>,
+    /// How the network and the checkpoints are read.
+    #[serde(flatten)]
+    pub reading: Reading,
     /// The network, an ONNX file.
     #[serde(skip)]
     pub network: PathBuf,
@@ -63,8 +60,7 @@ impl NetworkInputs {
 
     /// Reads everything but the values of the checkpoints; `most` examples at most.
     pub(super) fn open(&self, most: Option<usize>, context: &Context<'_>) -> Result<Opened> {
-        let wanted = Wanted { format: self.format.as_deref(), keep: &self.keep };
-        let (network, members) = Network::open(&self.network, &self.options)?.bind(&self.checkpoints, wanted)?;
+        let (network, members) = Network::open(&self.network, &self.reading)?.bind(&self.checkpoints)?;
         let spec = Spec::of_network(network.symmetry())?;
         let models = (0..context.pool.threads())
             .map(|_| Ok(Box::new(NetworkModel::new(&network, spec.layout())?) as Box<dyn Model>))

@@ -6,12 +6,9 @@ use crate::error::{Error, Result};
 use crate::experiment::inputs::Source;
 use crate::keys::null_is_nan;
 use crate::params::Tensor;
-use crate::symmetry::{Permutations, Spec};
+use crate::symmetry::{Permutations, Spec, is_rounding};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-
-/// A larger relative change of logits is more than rounding.
-const ROUNDING: f64 = 1e-4;
 
 /// The result of an alignment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -233,14 +230,9 @@ impl AlignResult {
         reference.chain(members.iter().map(|member| (&*member.file, member.change_of_function))).collect()
     }
 
-    /// Whether a change of logits, relative to the largest, is no more than rounding.
-    pub fn is_rounding(change: f64) -> bool {
-        change <= ROUNDING
-    }
-
     /// The first file whose function has changed by more than rounding, and by how much.
     pub fn changed(&self) -> Option<(&Path, f64)> {
-        self.written().into_iter().find(|(_, change)| !Self::is_rounding(*change))
+        self.written().into_iter().find(|(_, change)| !is_rounding(*change))
     }
 
     /// The file, inside the folder of the alignment, of the permutations that align the second posterior with the first.

@@ -11,7 +11,7 @@ use crate::align::{self, Alignment, Criterion};
 use crate::error::{Error, Result};
 use crate::experiment::inputs::Source;
 use crate::experiment::{Context, Folder, Section, Stage, inputs};
-use crate::foreign::{Checked, Member, Network, ReadOptions, Wanted, compare};
+use crate::foreign::{Checked, Member, Network, Reading, compare};
 use crate::symmetry::{Permutations, Spec};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -27,12 +27,9 @@ pub struct AlignNetwork {
     /// How checkpoints are aligned; its lists have one entry each.
     #[serde(flatten)]
     pub settings: AlignSettings,
-    /// How the network is read.
-    pub options: ReadOptions,
-    /// How checkpoints store a posterior; found out if none is named.
-    pub format: Option<String>,
-    /// Beginnings of the names of tensors that are no part of the network and stay as they are.
-    pub keep: Vec<String>,
+    /// How the network and the checkpoints are read.
+    #[serde(flatten)]
+    pub reading: Reading,
     /// The network: ONNX, an exported program of `PyTorch`, or a file of its symmetry.
     #[serde(skip)]
     pub network: PathBuf,
@@ -60,9 +57,7 @@ impl Stage for AlignNetwork {
         self.check()?;
         let folder = folder.ok_or(Error::NoFolder { stage: Self::NAME })?;
         let sources = inputs::find(&self.checkpoints, Some(&folder.join("")))?;
-        let network = Network::open(&self.network, &self.options)?;
-        let wanted = Wanted { format: self.format.as_deref(), keep: &self.keep };
-        let (network, members) = network.bind(&self.checkpoints, wanted)?;
+        let (network, members) = Network::open(&self.network, &self.reading)?.bind(&self.checkpoints)?;
         let spec = Spec::of_network(network.symmetry())?;
         let bytes: u128 = members.iter().map(|member| 3 * member.bytes(spec.layout()) / 2).sum();
         let bytes = bytes + self.settings.single()?.solver.bytes(&spec)?;

@@ -16,7 +16,7 @@ mod zip;
 mod contents;
 mod safetensors;
 mod numpy;
-mod pickle;
+pub mod pickle;
 mod torch;
 mod shared;
 mod output;

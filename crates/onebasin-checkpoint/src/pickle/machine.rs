@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(super) const LONGEST_NAME: usize = 512;
 
 /// Reads the pickle that these bytes begin with.
-pub(crate) fn read(bytes: &[u8]) -> Result<Pickle<'_>, Fault> {
+pub fn read(bytes: &[u8]) -> Result<Pickle<'_>, Fault> {
     let mut machine = Machine {
         input: Input::new(bytes),
         values: vec![Value::None, Value::Bool(false), Value::Bool(true), Value::Opaque, Value::Tuple(Vec::new())],

@@ -139,6 +139,16 @@ impl<'a> Indices<'a> {
         let plain = indices.iter().zip(0..).all(|(index, place)| *index == place);
         Self { values: indices, largest: indices.iter().copied().max().unwrap_or(0), plain }
     }
+
+    /// Number of indices.
+    pub fn len(self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.values.is_empty()
+    }
 }
 
 /// `Σᵣ Σᵢ a[r · far + i · stride] · b[q[r] · far + p[i] · stride]`, in f64.

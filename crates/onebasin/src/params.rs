@@ -28,6 +28,9 @@ impl Tensor {
     }
 }
 
+/// What is wrong with a value that is NaN or infinite.
+const NOT_FINITE: (&str, &str) = ("value", "; the posterior has diverged");
+
 /// Names and shapes of all tensors of a network, in order, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Layout {
@@ -96,7 +99,14 @@ impl Layout {
 
     /// Refuses values that are NaN or infinite, which a training that diverged leaves.
     pub(crate) fn check_finite(&self, values: &[f32]) -> Result<()> {
-        self.refuse(values, ("value", "; the posterior has diverged"), |value| !value.is_finite())
+        self.refuse(values, NOT_FINITE, |value| !value.is_finite())
+    }
+
+    /// The same for the values of one tensor.
+    pub(crate) fn check_finite_tensor(&self, tensor: usize, values: &[f32]) -> Result<()> {
+        let Some(value) = values.iter().find(|value| !value.is_finite()) else { return Ok(()) };
+        let (what, fault) = NOT_FINITE;
+        Err(Error::TensorValue { what, tensor: self.tensors[tensor].name.clone(), value: value.to_string(), fault })
     }
 
     /// Says where two layouts differ first; `Ok` if they do not.

@@ -1,6 +1,7 @@
 //! An upper bound of the objective, whatever the permutations: one assignment problem for each group or family.
 
-use super::objective::{Feature, Objective};
+use super::coordinates::Coordinate;
+use super::objective::{Feature, Objective, product};
 use super::quantised::sums;
 use super::solve::Workspace;
 use crate::error::Result;
@@ -15,10 +16,13 @@ const POWERS: usize = 3;
 pub(super) fn bound(workspace: &mut Workspace<'_, '_, '_>) -> Result<f64> {
     workspace.begin("upper bound");
     let mut costs = workspace.costs.fork();
-    costs.relax();
-    let steps = workspace.assign_from(&costs, start)?;
-    let total: f64 = steps.iter().map(|step| step.value).sum();
-    let bound = total + constant(costs.objective);
+    let coordinates: Vec<&Coordinate> = costs.objective.coordinates.iter().collect();
+    let mut bound = constant(costs.objective);
+    for portion in costs.portions(&coordinates) {
+        portion.iter().flat_map(|coordinate| coordinate.groups()).for_each(|group| costs.relax(group));
+        bound += workspace.assign_from(&costs, &portion, start)?.iter().map(|step| step.value).sum::<f64>();
+        costs.release(&portion);
+    }
     if !bound.is_finite() {
         costs.objective.check_finite()?;
     }
@@ -80,7 +84,7 @@ fn constant(objective: &Objective<'_>) -> f64 {
     let mut total = 0.0;
     for Patch { base, rest, .. } in objective.spec().patches().iter().filter(|patch| patch.axes.is_empty()) {
         for Feature { fixed, moved } in &objective.features {
-            total += rest.iter().map(|at| f64::from(fixed[base + at]) * f64::from(moved[base + at])).sum::<f64>();
+            total += rest.iter().map(|at| product(fixed.at(base + at), moved.at(base + at))).sum::<f64>();
         }
     }
     total

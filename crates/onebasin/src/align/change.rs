@@ -1,6 +1,6 @@
 //! What the objective gains, exactly, if the permutations of several groups change at once.
 
-use super::objective::{Feature, Objective, View, gathered, product};
+use super::objective::{Feature, Objective, View, product};
 use crate::symmetry::{Patch, Permutation};
 use onebasin_kernels::marginals::Indices;
 
@@ -97,12 +97,13 @@ impl Objective<'_> {
                     let [at, new, old] = places;
                     match (view.other, partner) {
                         (Some((_, stride)), Some(partner)) => {
-                            let row = |from: usize, indices| {
-                                gathered(self.isa, &fixed[at..], &moved[from..], stride, indices)
-                            };
+                            let row = |from: usize, indices| fixed.gathered(at, moved, from, stride, indices);
                             gain.add(1.0, row(new, partner[0]), row(old, partner[1]));
                         }
-                        _ => gain.add(1.0, product(fixed[at], moved[new]), product(fixed[at], moved[old])),
+                        _ => {
+                            let at = fixed.at(at);
+                            gain.add(1.0, product(at, moved.at(new)), product(at, moved.at(old)));
+                        }
                     }
                 }
             }
@@ -118,9 +119,9 @@ impl Objective<'_> {
                 for &(row, new_row) in &changes[0].units {
                     for &(column, new_column) in &changes[1].units {
                         let place = |row: usize, column: usize| base + at + row * view.stride + column * stride;
-                        let here = fixed[place(row, column)];
-                        let old = moved[place(olds[0][row] as usize, olds[1][column] as usize)];
-                        let new = moved[place(new_row as usize, new_column as usize)];
+                        let here = fixed.at(place(row, column));
+                        let old = moved.at(place(olds[0][row] as usize, olds[1][column] as usize));
+                        let new = moved.at(place(new_row as usize, new_column as usize));
                         gain.add(-1.0, product(here, new), product(here, old));
                     }
                 }
@@ -135,7 +136,6 @@ mod tests {
     use crate::rng::Stream;
     use crate::symmetry::{Permutations, Spec};
     use onebasin_kernels::ThreadPool;
-    use std::borrow::Cow;
 
     /// Tensors with one group twice, with two of the changed groups, with one, and with none.
     const SPEC: &str = r#"{"groups":[{"name":"a","units":5},{"name":"b","units":4},{"name":"c","units":3}],"tensors":[
@@ -157,7 +157,7 @@ mod tests {
                 values
             };
             let feature = |labels: [&str; 2]| {
-                let [fixed, moved] = labels.map(|label| Cow::from(side(label, spec.layout().len())));
+                let [fixed, moved] = labels.map(|label| side(label, spec.layout().len()).into());
                 Feature { fixed, moved }
             };
             let linear = vec![side("linear", 25), Vec::new(), side("more", 9)];

@@ -1,11 +1,13 @@
 //! The costs of each group's assignment problem, kept up to date while the permutations of its neighbours change.
 //!
-//! A change of some units of a neighbour takes twice as many outer products: late sweeps, which move few, cost little.
+//! A change of some units of a neighbour takes twice as many outer products: late sweeps, which move few, cost little. What is kept from one
+//! update to the next depends on the memory that it takes beside the features.
 
+use super::coordinates::Coordinate;
 use super::objective::{Objective, View};
 use super::products::{Factors, Products};
 use super::quantised::Quantised;
-use crate::symmetry::{Patch, Permutation};
+use crate::symmetry::Permutation;
 use onebasin_kernels::geometry::blocks;
 use onebasin_kernels::int8::Scratch;
 use onebasin_kernels::lanes::BLOCK;
@@ -13,13 +15,74 @@ use onebasin_kernels::{Aligned, ThreadPool};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+/// Bytes of matrices that may be kept, however small the features are.
+const SMALL: u128 = 64 << 20;
+/// Of larger features, the matrices that are kept may take one part in so many.
+const SHARE: u128 = 8;
+
+/// What is kept of the matrices from one update to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kept {
+    /// Nothing: the matrix of a group is made when it is needed.
+    Nothing,
+    /// The matrix of each group that was updated.
+    Matrices,
+    /// The matrices of all groups, those at the centre of the Birkhoff polytope, and what each neighbour contributes.
+    Parts,
+}
+
+/// The memory of the matrices of an objective.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// What is kept of them.
+    pub(super) kept: Kept,
+    /// Bytes of all that are in memory at once.
+    pub(super) bytes: u128,
+    /// Bytes of one matrix for each group.
+    pub(super) matrices: u128,
+    /// Bytes of the matrices of several groups that are made at once, if nothing is kept.
+    portion: u128,
+}
+
+impl Room {
+    /// Beside features of so many bytes.
+    pub(super) fn of(objective: &Objective<'_>, features: u128) -> Self {
+        let sum = |of: &dyn Fn(usize) -> u128| (0..objective.groups()).map(of).sum::<u128>();
+        let matrices = sum(&|group| bytes(objective, group));
+        let parts = sum(&|group| objective.neighbours[group].len() as u128 * bytes(objective, group));
+        let portion = SMALL.max(features / SHARE);
+        let largest = objective.coordinates.iter().map(|own| coordinate_bytes(objective, own)).max().unwrap_or(0);
+        let (kept, bytes) = if matrices + parts <= portion {
+            (Kept::Parts, 2 * matrices + parts)
+        } else if matrices <= 2 * portion {
+            (Kept::Matrices, matrices)
+        } else {
+            (Kept::Nothing, portion.max(largest))
+        };
+        Self { kept, bytes, matrices, portion }
+    }
+}
+
+/// Bytes of the matrix of a group.
+fn bytes(objective: &Objective<'_>, group: usize) -> u128 {
+    (objective.size(group) as u128).pow(2) * size_of::<f32>() as u128
+}
+
+fn coordinate_bytes(objective: &Objective<'_>, coordinate: &Coordinate) -> u128 {
+    coordinate.groups().map(|group| bytes(objective, group)).sum()
+}
+
 /// One matrix for each group: entry (i, j) is what unit i of the side that stays gains from unit j of the other.
 #[derive(Debug)]
 pub(super) struct Costs<'a> {
     pub(super) objective: &'a Objective<'a>,
     pub(super) pool: &'a ThreadPool,
-    /// As of the last update of each group: (units that stay, units that move).
+    /// As of the last update of each group: (units that stay, units that move). Without an update since they were released they are empty.
     pub(super) matrices: Vec<Vec<f32>>,
+    /// What is kept of them.
+    pub(super) kept: Kept,
+    /// Bytes of the matrices of several groups that are made at once, if nothing is kept.
+    portion: u128,
     /// For each group, the permutation of each of its neighbours that its matrix counts with; none is the centre of the Birkhoff polytope.
     counted: Vec<Vec<Option<Permutation>>>,
     /// What every patch with two axes contributes, by its index; none if there are no features.
@@ -36,6 +99,16 @@ pub(super) struct Costs<'a> {
 impl<'a> Costs<'a> {
     /// The costs with all neighbours at the centre of the Birkhoff polytope, where every unit is matched with all alike.
     pub(super) fn new(objective: &'a Objective<'a>, pool: &'a ThreadPool) -> Self {
+        let sides = objective.features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]);
+        let mut room = Room::of(objective, sides.map(|side| side.bytes() as u128).sum());
+        if objective.features.is_empty() {
+            // Then nothing depends on neighbours.
+            room.kept = Kept::Parts;
+        }
+        Self::with(objective, pool, room)
+    }
+
+    fn with(objective: &'a Objective<'a>, pool: &'a ThreadPool, room: Room) -> Self {
         let groups = 0..objective.groups();
         let features = !objective.features.is_empty();
         // One after the other, so that what is read for one of both is still near for the other.
@@ -54,7 +127,9 @@ impl<'a> Costs<'a> {
         let mut costs = Self {
             objective,
             pool,
-            matrices: groups.clone().map(|group| vec![0.0; objective.size(group).pow(2)]).collect(),
+            matrices: vec![Vec::new(); objective.groups()],
+            kept: room.kept,
+            portion: room.portion,
             counted: groups.clone().map(|group| vec![None; objective.neighbours[group].len()]).collect(),
             patches,
             errors,
@@ -63,7 +138,9 @@ impl<'a> Costs<'a> {
             changes: Aligned::default(),
             scratch: (0..pool.threads()).map(|_| Mutex::default()).collect(),
         };
-        groups.for_each(|group| costs.begin(group));
+        if costs.kept == Kept::Parts {
+            groups.for_each(|group| costs.begin(group));
+        }
         costs
     }
 
@@ -73,6 +150,8 @@ impl<'a> Costs<'a> {
             objective: self.objective,
             pool: self.pool,
             matrices: self.matrices.clone(),
+            kept: self.kept,
+            portion: self.portion,
             counted: self.counted.clone(),
             products: Products::new(self.pool),
             patches: Arc::clone(&self.patches),
@@ -83,18 +162,46 @@ impl<'a> Costs<'a> {
         }
     }
 
+    /// Cuts coordinates into parts, in order, of which the matrices of one are in memory at a time.
+    pub(super) fn portions<'c>(&self, coordinates: &[&'c Coordinate]) -> Vec<Vec<&'c Coordinate>> {
+        if self.kept > Kept::Nothing {
+            return vec![coordinates.to_vec()];
+        }
+        let (mut portions, mut left) = (Vec::new(), 0);
+        for coordinate in coordinates {
+            let own = coordinate_bytes(self.objective, coordinate);
+            if own > left || portions.is_empty() {
+                portions.push(Vec::new());
+                left = self.portion;
+            }
+            left = left.saturating_sub(own);
+            portions.last_mut().expect("there is one").push(*coordinate);
+        }
+        portions
+    }
+
+    /// Gives back the memory of the matrices of some coordinates, if they are not kept.
+    pub(super) fn release(&mut self, coordinates: &[&Coordinate]) {
+        if self.kept == Kept::Nothing {
+            coordinates.iter().flat_map(|own| own.groups()).for_each(|group| self.matrices[group] = Vec::new());
+        }
+    }
+
     /// Counts what depends on this group alone, and the means of what depends on neighbours too.
-    fn begin(&mut self, group: usize) {
+    pub(super) fn begin(&mut self, group: usize) {
         let objective = self.objective;
         let linear = &objective.linear[group];
-        self.matrices[group][..linear.len()].copy_from_slice(linear);
+        let matrix = &mut self.matrices[group];
+        matrix.clear();
+        matrix.extend_from_slice(linear);
+        matrix.resize(objective.size(group).pow(2), 0.0);
         for view in &objective.views[group] {
-            let Patch { base, rest, .. } = &objective.spec().patches()[view.patch];
+            let patch = &objective.spec().patches()[view.patch];
             match view.other {
                 None => {
-                    let columns = &rest.iter().map(|at| base + at).collect::<Vec<usize>>();
-                    let sides: Vec<_> =
-                        objective.features.iter().map(|feature| [&*feature.fixed, &*feature.moved]).collect();
+                    let local = objective.local(patch);
+                    let columns = &patch.rest.iter().map(|at| local.base + at).collect::<Vec<usize>>();
+                    let sides: Vec<_> = local.sides.iter().map(|sides| sides.each_ref().map(|side| &**side)).collect();
                     self.add(group, &Factors { sides: &sides, stride: view.stride, weight: 1.0, columns });
                 }
                 Some(_) => self.add_means(group, *view, 1.0),
@@ -114,23 +221,24 @@ impl<'a> Costs<'a> {
         self.add(group, &Factors { sides: &[[fixed, moved]], stride: 1, weight, columns });
     }
 
-    /// Turns the costs at the centre of the Birkhoff polytope into those of an upper bound.
+    /// Makes the matrix of a group that of an upper bound, from that at the centre of the Birkhoff polytope.
     ///
     /// Of a tensor with two groups, each has half: what the means over the units of the other contribute, and the
     /// product of the norms of what is left, feature by feature, which by Cauchy and Schwarz is not exceeded whatever the other does.
-    pub(super) fn relax(&mut self) {
-        for group in 0..self.objective.groups() {
-            for &view in self.objective.views[group].iter().filter(|view| view.other.is_some()) {
-                self.add_means(group, view, -0.5);
-                let size = self.objective.size(group);
-                let Some(patch) = &self.patches[view.patch] else { continue };
-                let [fixed, moved] = patch.marginals.along(view.axis).map(|side| side.norms.chunks_exact(size));
-                for (fixed, moved) in fixed.zip(moved) {
-                    let moved: Vec<f32> = moved.iter().map(|norm| norm.sqrt() as f32).collect();
-                    for (row, norm) in self.matrices[group].chunks_exact_mut(size).zip(fixed) {
-                        let half = 0.5 * norm.sqrt() as f32;
-                        row.iter_mut().zip(&moved).for_each(|(entry, norm)| *entry += half * norm);
-                    }
+    pub(super) fn relax(&mut self, group: usize) {
+        if self.kept < Kept::Parts {
+            self.begin(group);
+        }
+        for &view in self.objective.views[group].iter().filter(|view| view.other.is_some()) {
+            self.add_means(group, view, -0.5);
+            let size = self.objective.size(group);
+            let Some(patch) = &self.patches[view.patch] else { continue };
+            let [fixed, moved] = patch.marginals.along(view.axis).map(|side| side.norms.chunks_exact(size));
+            for (fixed, moved) in fixed.zip(moved) {
+                let moved: Vec<f32> = moved.iter().map(|norm| norm.sqrt() as f32).collect();
+                for (row, norm) in self.matrices[group].chunks_exact_mut(size).zip(fixed) {
+                    let half = 0.5 * norm.sqrt() as f32;
+                    row.iter_mut().zip(&moved).for_each(|(entry, norm)| *entry += half * norm);
                 }
             }
         }
@@ -139,6 +247,10 @@ impl<'a> Costs<'a> {
     /// Brings the matrix of a group up to date with the permutations of its neighbours, but for those not yet known.
     pub(super) fn update<'p>(&mut self, group: usize, permutation: impl Fn(usize) -> Option<&'p Permutation>) {
         let objective = self.objective;
+        if self.kept == Kept::Nothing || self.matrices[group].is_empty() {
+            self.begin(group);
+            self.counted[group].fill(None);
+        }
         for (slot, &neighbour) in objective.neighbours[group].iter().enumerate() {
             let Some(new) = permutation(neighbour) else {
                 assert!(self.counted[group][slot].is_none(), "a permutation that was known cannot become unknown");
@@ -148,36 +260,27 @@ impl<'a> Costs<'a> {
                 continue;
             }
             let old = self.counted[group][slot].replace(new.clone());
-            self.change(group, slot, &Change::new(old.as_ref(), new));
+            if self.kept == Kept::Parts {
+                self.change(group, slot, &Change::new(old.as_ref(), new));
+            } else {
+                self.count(group, neighbour, &Change::of_pairs(old.as_ref(), new));
+            }
         }
     }
 
     /// Brings the part of a matrix that a neighbour contributes up to date.
     fn change(&mut self, group: usize, slot: usize, change: &Change) {
-        let (objective, patches, scratch) = (self.objective, &self.patches, &self.scratch);
-        let (units, neighbour) = (objective.size(group), objective.neighbours[group][slot]);
+        let (units, neighbour) = (self.objective.size(group), self.objective.neighbours[group][slot]);
         if self.changes.len() < units * units {
             self.changes = Aligned::zeros(units * units);
         }
+        let adding = Adding::new(self.objective, &self.patches, &self.scratch, (group, neighbour));
         let (matrix, part, changes) = (&mut self.matrices[group], &mut self.parts[group][slot], &mut self.changes);
         part.resize(units * units, 0.0);
-        // A part of the rows for each thread.
-        let share = blocks(units).div_ceil(scratch.len());
-        let rows: Vec<Range<usize>> =
-            (0..blocks(units)).step_by(share).map(|first| first..(first + share).min(blocks(units))).collect();
-        let entries: Vec<Range<usize>> =
-            rows.iter().map(|rows| rows.start * BLOCK * units..(rows.end * BLOCK).min(units) * units).collect();
-        self.pool.pieces(&entries, [matrix, part, &mut changes[..units * units]], |index, [matrix, part, sums]| {
-            let mut scratch = scratch[index].lock().expect("nobody panics while holding memory to work in");
+        let arrays = [matrix, part, &mut changes[..units * units]];
+        self.pool.pieces(&adding.entries(), arrays, |index, [matrix, part, sums]| {
             sums.fill(0.0);
-            for view in
-                objective.views[group].iter().filter(|view| view.other.is_some_and(|(other, _)| other == neighbour))
-            {
-                let Some(patch) = &patches[view.patch] else { continue };
-                for (times, pairs) in [(1.0, &change.added), (-1.0, &change.removed)] {
-                    patch.add(view.axis, (times, pairs), rows[index].clone(), &mut scratch, sums);
-                }
-            }
+            adding.add(index, change, sums);
             for ((entry, part), sum) in matrix.iter_mut().zip(part).zip(sums) {
                 let new = if change.complete { *sum } else { *part + *sum };
                 *entry += new - *part;
@@ -186,8 +289,58 @@ impl<'a> Costs<'a> {
         });
     }
 
+    /// Adds what a change of a neighbour contributes to a matrix, of which no parts are kept.
+    fn count(&mut self, group: usize, neighbour: usize, change: &Change) {
+        let adding = Adding::new(self.objective, &self.patches, &self.scratch, (group, neighbour));
+        let matrix = &mut self.matrices[group];
+        self.pool.pieces(&adding.entries(), [matrix], |index, [sums]| adding.add(index, change, sums));
+    }
+
     fn add(&mut self, group: usize, factors: &Factors<'_>) {
         self.products.add(self.objective.size(group), factors, &mut self.matrices[group]);
+    }
+}
+
+/// Adds what pairs of units of a neighbour contribute to the matrix of a group, a part of the rows on each thread.
+struct Adding<'c> {
+    objective: &'c Objective<'c>,
+    patches: &'c [Option<Quantised>],
+    scratch: &'c [Mutex<Scratch>],
+    group: usize,
+    neighbour: usize,
+    /// Blocks of rows of each thread.
+    rows: Vec<Range<usize>>,
+}
+
+impl<'c> Adding<'c> {
+    fn new(
+        objective: &'c Objective<'c>,
+        patches: &'c [Option<Quantised>],
+        scratch: &'c [Mutex<Scratch>],
+        (group, neighbour): (usize, usize),
+    ) -> Self {
+        let all = blocks(objective.size(group));
+        let share = all.div_ceil(scratch.len());
+        let rows = (0..all).step_by(share).map(|first| first..(first + share).min(all)).collect();
+        Self { objective, patches, scratch, group, neighbour, rows }
+    }
+
+    /// The entries of the matrix that each thread has.
+    fn entries(&self) -> Vec<Range<usize>> {
+        let units = self.objective.size(self.group);
+        let entries = |rows: &Range<usize>| rows.start * BLOCK * units..(rows.end * BLOCK).min(units) * units;
+        self.rows.iter().map(entries).collect()
+    }
+
+    fn add(&self, index: usize, change: &Change, sums: &mut [f32]) {
+        let mut scratch = self.scratch[index].lock().expect("nobody panics while holding memory to work in");
+        let views = self.objective.views[self.group].iter();
+        for view in views.filter(|view| view.other.is_some_and(|(other, _)| other == self.neighbour)) {
+            let Some(patch) = &self.patches[view.patch] else { continue };
+            for (times, pairs) in [(1.0, &change.added), (-1.0, &change.removed)] {
+                patch.add(view.axis, (times, pairs), self.rows[index].clone(), &mut scratch, sums);
+            }
+        }
     }
 }
 
@@ -202,14 +355,18 @@ struct Change {
 impl Change {
     /// Whichever takes less.
     fn new(old: Option<&Permutation>, new: &Permutation) -> Self {
+        let change = Self::of_pairs(old, new);
+        if 2 * change.added.len() >= new.len() { Self::of_pairs(None, new) } else { change }
+    }
+
+    /// The pairs that change; all of them if no permutation was known.
+    fn of_pairs(old: Option<&Permutation>, new: &Permutation) -> Self {
         let pairs = |own: &Permutation| own.as_slice().iter().zip(0..).map(|(moved, fixed)| [fixed, *moved]).collect();
         let all: Vec<[u32; 2]> = pairs(new);
-        let old: Vec<[u32; 2]> = old.map(pairs).unwrap_or_default();
-        let changed = || all.iter().zip(&old).filter(|(new, old)| new != old);
-        if old.is_empty() || 2 * changed().count() >= all.len() {
-            return Self { added: all, removed: Vec::new(), complete: true };
-        }
-        let (added, removed) = changed().map(|(new, old)| (*new, *old)).unzip();
+        let Some(old) = old else { return Self { added: all, removed: Vec::new(), complete: true } };
+        let old: Vec<[u32; 2]> = pairs(old);
+        let changed = all.into_iter().zip(old).filter(|(new, old)| new != old);
+        let (added, removed) = changed.unzip();
         Self { added, removed, complete: false }
     }
 }
@@ -217,11 +374,10 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::align::Feature;
+    use crate::align::{Feature, Values};
     use crate::arch::{Activation, Arch, Mlp, Shape};
     use crate::rng::Stream;
-    use crate::symmetry::Spec;
-    use std::borrow::Cow;
+    use crate::symmetry::{Patch, Spec};
 
     type Kind = fn(f32, usize) -> f32;
 
@@ -239,8 +395,8 @@ mod tests {
             for feature in &objective.features {
                 for at in rest {
                     let product = |other: usize, moved: usize| {
-                        f64::from(feature.fixed[base + at + unit * view.stride + other])
-                            * f64::from(feature.moved[base + at + partner * view.stride + moved])
+                        f64::from(feature.fixed.at(base + at + unit * view.stride + other))
+                            * f64::from(feature.moved.at(base + at + partner * view.stride + moved))
                     };
                     sum += match view.other {
                         None => product(0, 0),
@@ -285,8 +441,9 @@ mod tests {
             ("nearly of rank one", |value, at| (at % 40) as f32 * (at / 40) as f32 + 0.1 * value),
         ];
         for (kind, change) in kinds {
-            let side = |label: &str, scale: f32| -> Cow<'_, [f32]> {
-                normals(label, len).into_iter().enumerate().map(|(at, value)| scale * change(value, at)).collect()
+            let side = |label: &str, scale: f32| -> Values<'_> {
+                let values = normals(label, len).into_iter().enumerate();
+                values.map(|(at, value)| scale * change(value, at)).collect::<Vec<f32>>().into()
             };
             // The second is large on one side and small on the other.
             let features = vec![
@@ -294,8 +451,13 @@ mod tests {
                 Feature { fixed: side("c", 1e4), moved: side("d", 1e-4) },
             ];
             let objective = Objective::new(spec, features, None).unwrap();
-            let mut costs = Costs::new(&objective, &pool);
-            for round in 0..6 {
+            let room = Room::of(&objective, 0);
+            let mut costs = Costs::with(&objective, &pool, room);
+            let kinds = [Kept::Parts, Kept::Matrices, Kept::Nothing];
+            for (kept, round) in (0..18).map(|round| (kinds[round / 6], round % 6)) {
+                if costs.kept != kept {
+                    costs = Costs::with(&objective, &pool, Room { kept, ..room });
+                }
                 // At first all units change, then two of them at a time.
                 let permutations: Vec<Permutation> = [40, 33]
                     .map(|units| {

@@ -20,7 +20,6 @@ use crate::progress::Monitor;
 use crate::rng::{Stream, below};
 use crate::symmetry::{Permutation, Permutations, Spec};
 use onebasin_kernels::ThreadPool;
-use std::borrow::Cow;
 use std::fmt;
 
 /// Share of the velocity that stays from one step to the next.
@@ -360,10 +359,7 @@ impl<'a> Learner<'a> {
 
     /// Brings the permutations up to date with the copy.
     fn project(&mut self) -> Result<()> {
-        let feature = Feature {
-            fixed: Cow::Borrowed(self.copy.values()),
-            moved: Cow::Borrowed(self.between.moved.mean().values()),
-        };
+        let feature = Feature { fixed: self.copy.values().into(), moved: self.between.moved.mean().values().into() };
         let objective = Objective::new(self.spec, vec![feature], None)?;
         let mut permutations: Vec<Permutation> = self.permutations.as_slice().to_vec();
         let mut silent = Monitor::silent();

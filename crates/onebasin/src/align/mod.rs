@@ -20,6 +20,7 @@ mod solve;
 mod swaps;
 mod transformed;
 mod universe;
+mod values;
 
 pub use activation::by_activation;
 pub use criteria::Criterion;
@@ -31,6 +32,7 @@ pub use relabel::{Relabelling, relabel};
 pub use solve::{Attempt, Solver, Start};
 pub use transformed::Transformed;
 pub use universe::to_universe;
+pub use values::Values;
 
 use crate::error::Result;
 use crate::posterior::Gaussian;

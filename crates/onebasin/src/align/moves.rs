@@ -199,7 +199,6 @@ mod tests {
     use crate::rng::Stream;
     use crate::symmetry::{Permutations, Spec};
     use onebasin_kernels::ThreadPool;
-    use std::borrow::Cow;
 
     /// A family with a recurrent tensor, one of two children and one of a child and its parent, beside a recurrent layer.
     const SPEC: &str = r#"{"groups":[{"name":"heads","units":4},{"name":"q","units":12,"within":"heads"},
@@ -225,7 +224,7 @@ mod tests {
                         *value = value.round();
                     }
                 }
-                Cow::from(values)
+                values.into()
             };
             let feature = Feature { fixed: side("a"), moved: side("b") };
             let objective = Objective::new(&spec, vec![feature], None).unwrap();

@@ -3,6 +3,7 @@
 //! Every criterion between two posteriors is one of this form; they differ in the features (`docs/math.md`).
 
 use super::coordinates::Coordinate;
+use super::values::{Values, gathered};
 use crate::error::{Error, List, Result};
 use crate::symmetry::{Patch, Permutation, Spec};
 use onebasin_kernels::marginals::{Indices, PermutedProduct};
@@ -13,14 +14,39 @@ use std::sync::Mutex;
 
 /// Products that one thread sums at a time: the borders of these pieces fix the order of the additions.
 const PIECE: usize = 1 << 16;
+/// Values that are converted at a time: bounds the memory.
+const CONVERTED: usize = 1 << 24;
 
 /// One feature of every parameter, on both sides.
 #[derive(Clone, Debug)]
 pub struct Feature<'a> {
     /// Of the side that stays.
-    pub fixed: Cow<'a, [f32]>,
+    pub fixed: Values<'a>,
     /// Of the side that is permuted.
-    pub moved: Cow<'a, [f32]>,
+    pub moved: Values<'a>,
+}
+
+impl Feature<'_> {
+    /// The same in memory of its own.
+    pub(crate) fn into_owned(self) -> Feature<'static> {
+        Feature { fixed: self.fixed.into_owned(), moved: self.moved.into_owned() }
+    }
+}
+
+/// The values of the tensor of a patch.
+pub(super) struct Local<'o> {
+    /// Offset of the patch in the tensor.
+    pub(super) base: usize,
+    /// The fixed and the permuted side of each feature.
+    pub(super) sides: Vec<[Cow<'o, [f32]>; 2]>,
+}
+
+impl Local<'_> {
+    /// Values in new memory.
+    fn converted(&self) -> usize {
+        let owned = self.sides.iter().flatten().filter(|side| matches!(side, Cow::Owned(_)));
+        owned.map(|side| side.len()).sum()
+    }
 }
 
 /// How a patch of a tensor looks from one of its groups.
@@ -103,8 +129,21 @@ impl<'a> Objective<'a> {
 
     /// Says which value is not finite; looked for only when a result is not, since it means reading everything.
     pub(super) fn check_finite(&self) -> Result<()> {
-        let sides = self.features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]);
-        sides.into_iter().try_for_each(|values| self.spec.layout().check_finite(values))
+        let layout = self.spec.layout();
+        for side in self.features.iter().flat_map(|feature| [&feature.fixed, &feature.moved]) {
+            for (index, tensor) in layout.tensors().iter().enumerate() {
+                layout.check_finite_tensor(index, &side.part(tensor.range()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of the tensor of a patch.
+    pub(super) fn local(&self, patch: &Patch) -> Local<'_> {
+        let range = self.spec.layout().tensors()[patch.tensor].range();
+        let sides = self.features.iter().map(|feature| [&feature.fixed, &feature.moved]);
+        let sides = sides.map(|sides| sides.map(|side| side.part(range.clone()))).collect();
+        Local { base: patch.base - range.start, sides }
     }
 
     /// An error of a solver, or the value that is not finite and caused it: its name says more.
@@ -127,27 +166,36 @@ impl<'a> Objective<'a> {
     pub fn value(&self, pool: &ThreadPool, permutations: &[Permutation]) -> Value {
         let patches = self.spec.patches();
         let all = indices(permutations);
-        let mut pieces = Vec::new();
-        for (index, patch) in patches.iter().enumerate() {
-            let (rows, len) = self.rows(patch);
-            let together = (PIECE / len).max(1);
-            pieces.extend((0..rows).step_by(together).map(|row| (index, row..(row + together).min(rows))));
-        }
-        let sums: Vec<Mutex<f64>> = pieces.iter().map(|_| Mutex::new(0.0)).collect();
-        pool.for_each(pieces.len(), |piece| {
-            let (patch, rows) = &pieces[piece];
-            let sum = self.rows_sum(&patches[*patch], rows.clone(), permutations, &all);
-            *sums[piece].lock().expect("nobody panics while holding a sum") = sum;
-        });
         let layout = self.spec.layout();
         let mut value =
             Value { total: 0.0, tensors: vec![0.0; layout.tensors().len()], groups: vec![0.0; self.groups()] };
-        for ((patch, _), sum) in pieces.iter().zip(sums) {
-            let sum = sum.into_inner().expect("nobody panics while holding a sum");
-            let Patch { tensor, axes, .. } = &patches[*patch];
-            value.tensors[*tensor] += sum;
-            for (group, _) in axes {
-                value.groups[*group] += sum / axes.len() as f64;
+        let mut next = 0;
+        while next < patches.len() {
+            let (first, mut converted) = (next, 0);
+            let (mut locals, mut pieces) = (Vec::new(), Vec::new());
+            while next < patches.len() && converted < CONVERTED {
+                let (rows, len) = self.rows(&patches[next]);
+                let together = (PIECE / len).max(1);
+                pieces.extend((0..rows).step_by(together).map(|row| (next, row..(row + together).min(rows))));
+                let local = self.local(&patches[next]);
+                converted += local.converted();
+                locals.push(local);
+                next += 1;
+            }
+            let sums: Vec<Mutex<f64>> = pieces.iter().map(|_| Mutex::new(0.0)).collect();
+            pool.for_each(pieces.len(), |piece| {
+                let (patch, rows) = &pieces[piece];
+                let local = &locals[*patch - first];
+                let sum = self.rows_sum(&patches[*patch], local, rows.clone(), permutations, &all);
+                *sums[piece].lock().expect("nobody panics while holding a sum") = sum;
+            });
+            for ((patch, _), sum) in pieces.iter().zip(sums) {
+                let sum = sum.into_inner().expect("nobody panics while holding a sum");
+                let Patch { tensor, axes, .. } = &patches[*patch];
+                value.tensors[*tensor] += sum;
+                for (group, _) in axes {
+                    value.groups[*group] += sum / axes.len() as f64;
+                }
             }
         }
         value.total = value.tensors.iter().sum();
@@ -173,11 +221,12 @@ impl<'a> Objective<'a> {
     fn rows_sum(
         &self,
         patch: &Patch,
+        Local { base, sides }: &Local<'_>,
         rows: Range<usize>,
         permutations: &[Permutation],
         indices: &[Indices<'_>],
     ) -> f64 {
-        let Patch { base, axes, rest, .. } = patch;
+        let Patch { axes, rest, .. } = patch;
         let mut sum = 0.0;
         let mut next = rows.start;
         while next < rows.end {
@@ -186,7 +235,7 @@ impl<'a> Objective<'a> {
             let (at, unit) = (next / count, next % count);
             let here = unit..count.min(unit + rows.end - next);
             next += here.len();
-            for Feature { fixed, moved } in &self.features {
+            for [fixed, moved] in sides {
                 sum += match axes[..] {
                     [] => rest.iter().map(|at| product(fixed[base + at], moved[base + at])).sum(),
                     [(group, stride)] => {
@@ -224,11 +273,10 @@ impl<'a> Objective<'a> {
                     for at in rest {
                         let [at, new, old] = [unit, new as usize, old as usize].map(|u| base + at + u * view.stride);
                         gain += match view.other {
-                            None => product(fixed[at], moved[new]) - product(fixed[at], moved[old]),
+                            None => product(fixed.at(at), moved.at(new)) - product(fixed.at(at), moved.at(old)),
                             Some((other, stride)) => {
-                                let other = all[other];
-                                gathered(self.isa, &fixed[at..], &moved[new..], stride, other)
-                                    - gathered(self.isa, &fixed[at..], &moved[old..], stride, other)
+                                let row = |from: usize| fixed.gathered(at, moved, from, stride, all[other]);
+                                row(new) - row(old)
                             }
                         };
                     }
@@ -249,11 +297,6 @@ fn indices(permutations: &[Permutation]) -> Vec<Indices<'_>> {
 
 pub(super) fn product(a: f32, b: f32) -> f64 {
     f64::from(a) * f64::from(b)
-}
-
-/// `Σᵢ a[i · stride] · b[p[i] · stride]`
-pub(super) fn gathered(isa: Isa, a: &[f32], b: &[f32], stride: usize, indices: Indices<'_>) -> f64 {
-    isa.run(PermutedProduct { a, b, far: 0, rows: &[0], stride, indices })
 }
 
 /// `Σᵢ matrix[i, p[i]]`

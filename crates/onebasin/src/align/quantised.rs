@@ -3,7 +3,7 @@
 //! From each value the mean over the units of the other axis is taken, so only that is quantised which tells units apart. Of a unit,
 //! all values have one scale. For normal weights an entry of the costs is then off by 1 or 2 % of what entries differ by (`docs/math.md`).
 
-use super::objective::{Feature, Objective};
+use super::objective::{Local, Objective};
 use crate::symmetry::Patch;
 use onebasin_kernels::int8::{LARGEST, Matrix, Products, Scratch, Source, quantise};
 use onebasin_kernels::{Isa, ThreadPool, marginals};
@@ -38,8 +38,10 @@ struct Side {
 
 impl Quantised {
     pub(super) fn new(objective: &Objective<'_>, patch: &Patch, pool: &ThreadPool) -> Self {
-        let marginals = Marginals::new(objective, patch, pool);
-        Self { axes: [0, 1].map(|axis| Axis::new(objective, patch, axis, marginals.along(axis), pool)), marginals }
+        let local = objective.local(patch);
+        let marginals = Marginals::new(objective, patch, &local, pool);
+        let axis = |axis| Axis::new(objective, (patch, &local), axis, marginals.along(axis), pool);
+        Self { axes: [0, 1].map(axis), marginals }
     }
 
     /// Adds to the matrix of the group on an axis, some times, what the patch contributes in some pairs of units of the other group.
@@ -81,9 +83,9 @@ impl Quantised {
 }
 
 impl Axis {
-    fn new<'o>(
-        objective: &'o Objective<'_>,
-        patch: &Patch,
+    fn new(
+        objective: &Objective<'_>,
+        (patch, local): (&Patch, &Local<'_>),
         axis: usize,
         marginals: [&Marginal; 2],
         pool: &ThreadPool,
@@ -102,26 +104,23 @@ impl Axis {
         let parts = (objective.features.len() * patch.rest.len()).div_ceil(2);
         assert!(u32::try_from(others * parts).is_ok(), "a tensor of {others} units of {parts} pairs");
         let [fixed, moved] = marginals;
-        let side = |marginal, weights: &[f32], values: &(dyn Fn(usize) -> &'o [f32] + Sync)| {
-            Side::new(patch, axis, (units, others, parts), marginal, (weights, values), pool)
+        let side = |number: usize, marginal, weights: &[f32]| {
+            let values: Vec<&[f32]> = local.sides.iter().map(|sides| &sides[number][local.base..]).collect();
+            Side::new(patch, axis, (units, others, parts), marginal, (weights, &values), pool)
         };
-        let features = &objective.features;
-        let sides = [
-            side(fixed, &weights, &|feature| &features[feature].fixed),
-            side(moved, &inverses, &|feature| &features[feature].moved),
-        ];
+        let sides = [side(0, fixed, &weights), side(1, moved, &inverses)];
         Self { sides, others, parts }
     }
 }
 
 impl Side {
-    /// Features are multiplied by their weights.
-    fn new<'o>(
+    /// Features are multiplied by their weights; their values begin where the patch does.
+    fn new(
         patch: &Patch,
         axis: usize,
         (units, others, parts): (usize, usize, usize),
         marginal: &Marginal,
-        (weights, values): (&[f32], &(dyn Fn(usize) -> &'o [f32] + Sync)),
+        (weights, values): (&[f32], &[&[f32]]),
         pool: &ThreadPool,
     ) -> Self {
         let [(_, row), (_, column)] = [patch.axes[axis], patch.axes[1 - axis]];
@@ -146,7 +145,7 @@ impl Side {
             let number = if there { number } else { 0 };
             let (feature, at) = (number % features, number / features);
             Source {
-                from: &values(feature)[patch.base + patch.rest[at] + here.start * row..],
+                from: &values[feature][patch.rest[at] + here.start * row..],
                 means: &marginal.means[(feature * rest + at) * units..][here.clone()],
                 gains: &(if there { &gains[feature] } else { &nothing })[here],
             }
@@ -175,9 +174,9 @@ pub(super) struct Marginal {
 pub(super) struct Marginals([[Marginal; 2]; 2]);
 
 impl Marginals {
-    fn new(objective: &Objective<'_>, patch: &Patch, pool: &ThreadPool) -> Self {
+    fn new(objective: &Objective<'_>, patch: &Patch, local: &Local<'_>, pool: &ThreadPool) -> Self {
         let mut sides = Self::default();
-        pool.chunks(&mut sides.0, 1, |index, side| side[0] = of(objective, patch, index == 0));
+        pool.chunks(&mut sides.0, 1, |index, side| side[0] = of(objective, patch, local, index));
         sides
     }
 
@@ -187,18 +186,17 @@ impl Marginals {
     }
 }
 
-fn of(objective: &Objective<'_>, patch: &Patch, fixed: bool) -> [Marginal; 2] {
+fn of(objective: &Objective<'_>, patch: &Patch, local: &Local<'_>, side: usize) -> [Marginal; 2] {
     let [(first, far), (second, near)] = patch.axes[..] else { unreachable!("only for patches with two axes") };
     let isa = Isa::detect();
     let sizes = [objective.size(first), objective.size(second)];
     let mut marginals = [Marginal::default(), Marginal::default()];
     let mut row = vec![0.0; if near == 1 { 0 } else { sizes[1] }];
-    for Feature { fixed: stays, moved } in &objective.features {
-        let values = if fixed { stays } else { moved };
+    for values in local.sides.iter().map(|sides| &sides[side]) {
         let mut norms = sizes.map(|size| vec![0.0; size]);
         let mut reaches = sizes.map(|size| vec![0.0f32; size]);
         for at in &patch.rest {
-            let from = &values[patch.base + at..];
+            let from = &values[local.base + at..];
             let pivot = from[0];
             let [mut rows, mut columns] = sizes.map(sums);
             if near == 1 {

@@ -2,7 +2,7 @@
 
 use super::assigners::{Assigners, Duals, Problem, Step};
 use super::coordinates::Coordinate;
-use super::costs::Costs;
+use super::costs::{Costs, Kept, Room};
 use super::moves::take;
 use super::objective::{Objective, Value, chosen};
 use super::subtask;
@@ -34,25 +34,27 @@ named_enum! {
         Greedy = "greedy",
         /// Frank-Wolfe from the centre of the Birkhoff polytope, rounded; then coordinate descent.
         FrankWolfe = "frank-wolfe",
-        /// The best of four: greedy from the input on, greedy from the output on, Frank-Wolfe, coordinate descent.
+        /// The best of greedy from the input on, greedy from the output on, Frank-Wolfe and coordinate descent. Of wide networks, whose costs take
+        /// much memory, Frank-Wolfe is left out; of very wide ones, greedy from the output on too.
         #[default]
         Best = "best",
     }
 }
 
 impl Solver {
-    /// Bytes of the matrices that it keeps at once for all groups, beside the features.
+    /// Bytes of the matrices that it has at once, beside features of so many bytes.
     ///
-    /// Each group has its costs at the centre of the Birkhoff polytope, those that are kept up to date, and what each neighbour contributes;
-    /// Frank-Wolfe has a point and a gradient besides. For wide layers that is more than the parameters take.
-    pub fn bytes(self, spec: &Spec) -> Result<u128> {
+    /// Frank-Wolfe has a point and a gradient of each group beside the costs.
+    pub fn bytes(self, spec: &Spec, features: u128) -> Result<u128> {
         let objective = Objective::new(spec, Vec::new(), None)?;
-        let more = if matches!(self, Self::FrankWolfe | Self::Best) { 2 } else { 0 };
-        let of = |group: usize| {
-            let entries = (objective.size(group) as u128).pow(2);
-            entries * (2 + more + objective.neighbours[group].len() as u128) * size_of::<f32>() as u128
+        let room = Room::of(&objective, features);
+        let relaxed = match self {
+            Self::FrankWolfe if room.kept < Kept::Parts => 3,
+            Self::FrankWolfe => 2,
+            Self::Best if room.kept == Kept::Parts => 2,
+            _ => 0,
         };
-        Ok((0..objective.groups()).map(of).sum())
+        Ok(room.bytes + relaxed * room.matrices)
     }
 }
 
@@ -114,12 +116,14 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
             Solver::Greedy => vec![self.greedy("greedy", 0..coordinates)?],
             Solver::FrankWolfe => vec![self.frank_wolfe()?],
             Solver::Best => {
-                let mut attempts = vec![
-                    self.greedy("greedy", 0..coordinates)?,
-                    self.frank_wolfe()?,
-                    self.greedy("greedy-backward", (0..coordinates).rev())?,
-                    self.descent(start)?,
-                ];
+                let mut attempts = vec![self.greedy("greedy", 0..coordinates)?];
+                if self.costs.kept == Kept::Parts {
+                    attempts.push(self.frank_wolfe()?);
+                }
+                if self.costs.kept > Kept::Nothing {
+                    attempts.push(self.greedy("greedy-backward", (0..coordinates).rev())?);
+                }
+                attempts.push(self.descent(start)?);
                 for restart in 0..restarts(self.objective()) {
                     let permutations = random_start(self.objective(), self.seed, &format!("align/restart/{restart}"));
                     attempts.push(self.descent_from("random-restart", permutations)?);
@@ -179,13 +183,16 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
         let mut duals: Duals = vec![None; objective.groups()];
         let mut known: Vec<Option<Permutation>> = vec![None; objective.groups()];
         for batch in independent(objective, order) {
-            for group in batch.iter().flat_map(|coordinate| coordinate.groups()) {
-                costs.update(group, |other| known[other].as_ref());
-            }
-            for (coordinate, step) in batch.iter().zip(self.solve(&batch, &costs.matrices, &mut duals)?) {
-                for (group, new) in coordinate.groups().zip(step.permutations) {
-                    known[group] = Some(new);
+            for portion in costs.portions(&batch) {
+                for group in portion.iter().flat_map(|coordinate| coordinate.groups()) {
+                    costs.update(group, |other| known[other].as_ref());
                 }
+                for (coordinate, step) in portion.iter().zip(self.solve(&portion, &costs.matrices, &mut duals)?) {
+                    for (group, new) in coordinate.groups().zip(step.permutations) {
+                        known[group] = Some(new);
+                    }
+                }
+                costs.release(&portion);
             }
         }
         let permutations = known.into_iter().map(|known| known.expect("every group was assigned")).collect();
@@ -220,14 +227,17 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
             let order = order.as_slice().iter().map(|coordinate| *coordinate as usize);
             for mut batch in independent(objective, order) {
                 batch.retain(|coordinate| coordinate.groups().any(|group| !settled[group]));
-                for group in batch.iter().flat_map(|coordinate| coordinate.groups()) {
-                    costs.update(group, |other| Some(&permutations[other]));
-                    settled[group] = true;
-                }
-                for (coordinate, step) in batch.iter().zip(self.solve(&batch, &costs.matrices, duals)?) {
-                    for changed in take(&costs, coordinate, step, permutations, sweep < TRUSTED) {
-                        objective.neighbours[changed].iter().for_each(|other| settled[*other] = false);
+                for portion in costs.portions(&batch) {
+                    for group in portion.iter().flat_map(|coordinate| coordinate.groups()) {
+                        costs.update(group, |other| Some(&permutations[other]));
+                        settled[group] = true;
                     }
+                    for (coordinate, step) in portion.iter().zip(self.solve(&portion, &costs.matrices, duals)?) {
+                        for changed in take(&costs, coordinate, step, permutations, sweep < TRUSTED) {
+                            objective.neighbours[changed].iter().for_each(|other| settled[*other] = false);
+                        }
+                    }
+                    costs.release(&portion);
                 }
             }
             if settled.iter().all(|settled| *settled) {
@@ -252,6 +262,9 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
             .iter()
             .map(|group| vec![1.0 / objective.size(*group) as f32; objective.size(*group).pow(2)])
             .collect();
+        if costs.kept < Kept::Parts {
+            groups.iter().for_each(|group| costs.begin(*group));
+        }
         let mut gradients: Vec<Vec<f32>> = groups.iter().map(|group| costs.matrices[*group].clone()).collect();
         for _ in 0..STEPS {
             let steps = self.solve(&coordinates, &gradients, &mut duals)?;
@@ -286,6 +299,7 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
                 }
             }
         }
+        costs.release(&coordinates);
         let rounded = self.solve(&coordinates, &points, &mut vec![None; groups.len()])?;
         self.descend(costs, by_group(&objective.coordinates, rounded), duals)
     }
@@ -296,14 +310,14 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
         found.map_err(|error| self.objective().explain(error))
     }
 
-    /// Solves the problems of all coordinates, each from column duals that are made of its matrix and the number of its units.
+    /// Solves the problems of some coordinates, each from column duals that are made of its matrix and the number of its units.
     pub(super) fn assign_from(
         &mut self,
         costs: &Costs<'_>,
+        coordinates: &[&Coordinate],
         start: impl Fn(&[f32], usize) -> Option<Vec<f64>> + Sync,
     ) -> Result<Vec<Step>> {
-        let coordinates: Vec<&Coordinate> = self.objective().coordinates.iter().collect();
-        let (pool, problems) = (self.costs.pool, problems(&coordinates));
+        let (pool, problems) = (self.costs.pool, problems(coordinates));
         let found = self.assigners.solve_from(pool, &problems, &costs.matrices, start, self.monitor);
         found.map_err(|error| self.objective().explain(error))
     }

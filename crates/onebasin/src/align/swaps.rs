@@ -4,6 +4,7 @@ use super::change::Change;
 use super::coordinates::Coordinate;
 use super::costs::Costs;
 use super::objective::{Feature, Objective};
+use super::values::Values;
 use crate::symmetry::{Patch, Permutation};
 
 /// The groups and pairs of units whose swap should gain, those that promise most first; at most as many as there are units.
@@ -54,9 +55,10 @@ fn bend(objective: &Objective<'_>, group: usize, units: [usize; 2], partners: [u
         let Patch { base, rest, .. } = &objective.spec().patches()[view.patch];
         for Feature { fixed, moved } in &objective.features {
             for at in rest {
-                let form = |values: &[f32], [one, other]: [usize; 2]| {
-                    let entry =
-                        |row: usize, column: usize| f64::from(values[base + at + row * view.stride + column * stride]);
+                let form = |values: &Values<'_>, [one, other]: [usize; 2]| {
+                    let entry = |row: usize, column: usize| {
+                        f64::from(values.at(base + at + row * view.stride + column * stride))
+                    };
                     entry(one, one) - entry(one, other) - entry(other, one) + entry(other, other)
                 };
                 sum += form(fixed, units) * form(moved, partners);

@@ -9,7 +9,7 @@ use super::transform::Transform;
 use crate::error::{Error, Result};
 use crate::params::{Layout, Params};
 use crate::symmetry::Permutations;
-use onebasin_checkpoint::{Checkpoint, Scalar, TensorInfo};
+use onebasin_checkpoint::{Checkpoint, DType, Scalar, TensorInfo};
 use onebasin_graph::symmetry::{Symmetry, Tie};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,10 +63,42 @@ impl Member {
         self.checkpoint.format().to_string()
     }
 
-    /// Bytes of all tensors of the network as numbers of 32 bits: means, and standard deviations if there are some.
+    /// Number of numbers that it has for each parameter: a mean, and a standard deviation if there is one.
+    pub fn moments(&self) -> u128 {
+        if self.has_std() { 2 } else { 1 }
+    }
+
+    /// Bytes that the tensors of the network take in memory.
     pub fn bytes(&self, layout: &Layout) -> u128 {
-        let each = if self.has_std() { 2 } else { 1 };
-        each * layout.len() as u128 * size_of::<f32>() as u128
+        let size = self.narrow().and_then(DType::size).unwrap_or(size_of::<f32>());
+        self.moments() * layout.len() as u128 * size as u128
+    }
+
+    /// The type of all tensors of a point, if it takes less than 32 bits and each is a tensor of the file.
+    pub fn narrow(&self) -> Option<&DType> {
+        let tensors =
+            || self.binding.tensors.iter().map(|bound| (bound.mean, &self.checkpoint.tensors()[bound.mean.tensor]));
+        let (_, TensorInfo { dtype: first, .. }) = tensors().next()?;
+        let is_whole =
+            |slot: Slot, own: &TensorInfo| slot.offset == 0 && slot.row == own.shape.iter().product::<usize>();
+        let alike = |(slot, own): (Slot, &TensorInfo)| own.dtype == *first && is_whole(slot, own);
+        let narrow = !self.has_std() && matches!(first, DType::F16 | DType::BF16);
+        (narrow && tensors().all(alike)).then_some(first)
+    }
+
+    /// The values of a [narrow](Self::narrow) point, as they are in the file.
+    pub fn stored(&self, layout: &Layout) -> Result<Vec<u8>> {
+        let mut all = Vec::with_capacity(self.bytes(layout) as usize);
+        for (index, (tensor, bound)) in layout.tensors().iter().zip(&self.binding.tensors).enumerate() {
+            let own = bound.mean.tensor;
+            let bytes = self.checkpoint.read_bytes(own).map_err(fault)?;
+            let mut values = vec![0.0; tensor.range().len()];
+            let converted = self.checkpoint.tensors()[own].dtype.decode(&bytes, &mut values);
+            converted.expect("a tensor has as many values as the network's");
+            layout.check_finite_tensor(index, &values).map_err(|error| error.at(self.path.display()))?;
+            all.extend(bytes);
+        }
+        Ok(all)
     }
 
     /// Whether it has standard deviations.

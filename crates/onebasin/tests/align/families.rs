@@ -10,7 +10,6 @@ use onebasin::rng::Stream;
 use onebasin::symmetry::{Group, Permutation, Permutations, Spec};
 use onebasin_kernels::ThreadPool;
 use proptest::prelude::*;
-use std::borrow::Cow;
 
 fn run(spec: &Spec, fixed: &Gaussian, moved: &Gaussian, settings: Settings, threads: usize) -> Alignment {
     let pool = ThreadPool::new(threads).unwrap();
@@ -77,7 +76,7 @@ fn the_bound_holds_and_the_best_of_all_solvers_is_near_the_optimum() {
         let (mut optimal, seeds) = (0, 20);
         for seed in 0..seeds {
             let sides = [2 * seed, 2 * seed + 1].map(|seed| normals(&spec, seed, "values"));
-            let feature = Feature { fixed: Cow::Borrowed(sides[0].values()), moved: Cow::Borrowed(sides[1].values()) };
+            let feature = Feature { fixed: sides[0].values().into(), moved: sides[1].values().into() };
             let objective = Objective::new(&spec, vec![feature], None).unwrap();
             let values = all.iter().map(|own| objective.value(&pool, own.as_slice()).total);
             let best = values.fold(f64::NEG_INFINITY, f64::max);

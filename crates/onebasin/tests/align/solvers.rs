@@ -6,7 +6,6 @@ use onebasin::align::{Feature, Objective, Settings, Solver, Start};
 use onebasin::progress::Monitor;
 use onebasin::symmetry::{Permutation, Spec};
 use onebasin_kernels::ThreadPool;
-use std::borrow::Cow;
 
 #[test]
 fn threads_change_no_bit() {
@@ -32,8 +31,7 @@ fn no_permutation_of_one_group_is_better() {
     let pool = ThreadPool::alone();
     for seed in 0..20 {
         let (fixed, moved) = (gaussian(&arch, 2 * seed), gaussian(&arch, 2 * seed + 1));
-        let feature =
-            Feature { fixed: Cow::Borrowed(fixed.mean().values()), moved: Cow::Borrowed(moved.mean().values()) };
+        let feature = Feature { fixed: fixed.mean().values().into(), moved: moved.mean().values().into() };
         let objective = Objective::new(&spec, vec![feature], None).unwrap();
         for &solver in Solver::ALL {
             let settings = Settings { solver, seed, ..Settings::default() };
@@ -59,8 +57,7 @@ fn the_bound_holds_and_the_pool_is_near_the_optimum() {
     let (mut optimal, seeds) = (0, 30);
     for seed in 0..seeds {
         let (fixed, moved) = (gaussian(&arch, 2 * seed), gaussian(&arch, 2 * seed + 1));
-        let feature =
-            Feature { fixed: Cow::Borrowed(fixed.mean().values()), moved: Cow::Borrowed(moved.mean().values()) };
+        let feature = Feature { fixed: fixed.mean().values().into(), moved: moved.mean().values().into() };
         let objective = Objective::new(&spec, vec![feature], None).unwrap();
         let mut best = f64::NEG_INFINITY;
         for first in all(4) {
@@ -96,6 +93,16 @@ fn memory_counts_the_matrices_of_each_group_and_neighbour() {
     // Each of both groups has one neighbour: the other.
     let spec = Spec::of(&mlp("3x2x1", &[5, 3]));
     let entries = 4 * (5 * 5 + 3 * 3);
-    assert_eq!(Solver::CoordinateDescent.bytes(&spec).unwrap(), 3 * entries);
-    assert_eq!(Solver::Best.bytes(&spec).unwrap(), 5 * entries);
+    assert_eq!(Solver::CoordinateDescent.bytes(&spec, 0).unwrap(), 3 * entries);
+    assert_eq!(Solver::Best.bytes(&spec, 0).unwrap(), 5 * entries);
+    // What neighbours contribute is not kept for wide layers.
+    let spec = Spec::of(&mlp("3x2x1", &[4000, 4000]));
+    assert_eq!(Solver::Best.bytes(&spec, 0).unwrap(), 4 * 2 * 4000 * 4000);
+    // Of wider ones no more than one matrix at a time, but for the points, gradients and vertices of Frank-Wolfe.
+    let spec = Spec::of(&mlp("3x2x1", &[6000, 2000]));
+    let (largest, all) = (4 * 6000 * 6000, 4 * (6000 * 6000 + 2000 * 2000));
+    for solver in [Solver::CoordinateDescent, Solver::Greedy, Solver::Best] {
+        assert_eq!(solver.bytes(&spec, 0).unwrap(), largest);
+    }
+    assert_eq!(Solver::FrankWolfe.bytes(&spec, 0).unwrap(), largest + 3 * all);
 }

@@ -3,7 +3,10 @@
 use onebasin::experiment::stages::planted::PlantedSettings;
 use onebasin::experiment::stages::swap::SwapSettings;
 use onebasin::experiment::stages::transpositions::TranspositionsSettings;
-use onebasin::experiment::{Align, Barrier, Compact, Context, Existing, Plane, Silent, Stage, Train};
+use onebasin::experiment::{
+    Align, AlignNetwork, Barrier, BarrierNetwork, Compact, CompactNetwork, Context, Existing, Plane, PlaneNetwork,
+    Silent, Stage, Train,
+};
 use onebasin::threads::pool;
 use serde_json::{Value, json};
 use std::fs;
@@ -107,6 +110,10 @@ fn every_stage_has_golden_files_of_its_revision() {
         (TranspositionsSettings::NAME, TranspositionsSettings::REVISION),
         (PlantedSettings::NAME, PlantedSettings::REVISION),
         (SwapSettings::NAME, SwapSettings::REVISION),
+        (AlignNetwork::NAME, AlignNetwork::REVISION),
+        (BarrierNetwork::NAME, BarrierNetwork::REVISION),
+        (PlaneNetwork::NAME, PlaneNetwork::REVISION),
+        (CompactNetwork::NAME, CompactNetwork::REVISION),
     ];
     let all = stages.clone();
     for entry in fs::read_dir(golden()).unwrap() {

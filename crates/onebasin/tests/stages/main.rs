@@ -5,12 +5,14 @@
 //! the earlier code is taken for up to date, and make the golden files again:
 //!
 //! ```text
-//! ONEBASIN_GOLDEN=write cargo test --release -p onebasin --test stages
+//! ONEBASIN_GOLDEN=write cargo test --release -p onebasin --features rten --test stages
 //! ```
 
 mod aligned;
 mod compacted;
 mod golden;
 mod measured;
+#[cfg(feature = "rten")]
+mod networks;
 mod problems;
 mod trained;

@@ -4,7 +4,6 @@ use super::{Rule, mapped};
 use crate::align::Feature;
 use crate::error::Result;
 use crate::posterior::Gaussian;
-use std::borrow::Cow;
 
 pub(super) struct Kl;
 
@@ -18,7 +17,7 @@ impl Rule for Kl {
 /// What −KL[moved ‖ fixed] has of both sides, v the variances: m₀/v₀ · m₁ and −1/(2v₀) · (m₁² + v₁).
 pub(super) fn divergence<'a>(fixed: &'a Gaussian, moved: &'a Gaussian) -> [Feature<'a>; 2] {
     [
-        Feature { fixed: mapped(fixed, |mean, std| mean / (std * std)), moved: Cow::Borrowed(moved.mean().values()) },
+        Feature { fixed: mapped(fixed, |mean, std| mean / (std * std)), moved: moved.mean().values().into() },
         Feature {
             fixed: mapped(fixed, |_, std| -0.5 / (std * std)),
             moved: mapped(moved, |mean, std| mean * mean + std * std),

@@ -1,9 +1,9 @@
 //! Matching criteria: what makes two units similar, one file for each criterion.
 
 use super::objective::Feature;
+use super::values::Values;
 use crate::error::{Error, List, Result};
 use crate::posterior::Gaussian;
-use std::borrow::Cow;
 
 /// The features of one posterior whose products with those of another a symmetric criterion sums.
 type Side = for<'a> fn(&'a Gaussian) -> Vec<&'a [f32]>;
@@ -24,7 +24,7 @@ trait Rule: Sync {
     fn features<'a>(&self, fixed: &'a Gaussian, moved: &'a Gaussian) -> Result<Vec<Feature<'a>>> {
         let side = self.side().expect("a criterion has a side or features of its own");
         let pairs = side(fixed).into_iter().zip(side(moved));
-        Ok(pairs.map(|(fixed, moved)| Feature { fixed: Cow::Borrowed(fixed), moved: Cow::Borrowed(moved) }).collect())
+        Ok(pairs.map(|(fixed, moved)| Feature { fixed: fixed.into(), moved: moved.into() }).collect())
     }
 }
 
@@ -94,9 +94,9 @@ impl Criterion {
 }
 
 /// One value of a feature for each weight, of its mean and its standard deviation.
-fn mapped(gaussian: &Gaussian, feature: fn(f32, f32) -> f32) -> Cow<'static, [f32]> {
+fn mapped(gaussian: &Gaussian, feature: fn(f32, f32) -> f32) -> Values<'static> {
     let pairs = gaussian.mean().values().iter().zip(gaussian.std().values());
-    Cow::Owned(pairs.map(|(mean, std)| feature(*mean, *std)).collect())
+    pairs.map(|(mean, std)| feature(*mean, *std)).collect::<Vec<f32>>().into()
 }
 
 fn names(chosen: impl Fn(Criterion) -> bool) -> List {

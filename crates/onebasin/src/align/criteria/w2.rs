@@ -5,7 +5,6 @@ use super::{Rule, Side};
 use crate::align::Feature;
 use crate::error::Result;
 use crate::posterior::Gaussian;
-use std::borrow::Cow;
 
 pub(super) struct W2;
 
@@ -19,7 +18,7 @@ impl Rule for W2 {
         let [fixed, moved] = [fixed, moved].map(|side| side.std().values());
         // Standard deviations that are all zero on one side add nothing.
         if [fixed, moved].iter().all(|stds| stds.iter().any(|std| *std != 0.0)) {
-            features.push(Feature { fixed: Cow::Borrowed(fixed), moved: Cow::Borrowed(moved) });
+            features.push(Feature { fixed: fixed.into(), moved: moved.into() });
         }
         Ok(features)
     }

@@ -141,7 +141,7 @@ impl Opened {
         let (fixed, moved) = (fixed?, moved?);
         let method = align::Settings { criterion, solver, seed, ..align::Settings::default() };
         let (found, _) = context.measured(&format!("aligning by {criterion}"), |monitor| {
-            let objective = Objective::new(&self.spec, fixed.features(&moved, criterion)?, None)?;
+            let objective = Objective::new(&self.spec, fixed.features(&moved, criterion, self.spec.layout())?, None)?;
             align::maximise(&objective, method, &context.pool, monitor)
         })?;
         Ok(found.permutations)

@@ -1,18 +1,22 @@
 //! The values of checkpoints as criteria compare them: points without standard deviations, or Gaussians.
 
-use crate::align::{Criterion, Feature, Members};
+use crate::align::{Criterion, Feature, Members, Values};
 use crate::error::Result;
 use crate::foreign::Member;
-use crate::params::Params;
+use crate::params::{Layout, Params};
 use crate::posterior::Gaussian;
 use crate::symmetry::Spec;
+use onebasin_checkpoint::DType;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The values of one checkpoint.
 #[derive(Debug)]
 pub(in crate::experiment::stages) enum Loaded {
     /// A point, for which no standard deviations are kept in memory.
     Point(Params),
+    /// A point in the type of its file, because that is smaller.
+    Stored(DType, Vec<u8>),
     /// A posterior.
     Gaussian(Gaussian),
 }
@@ -20,9 +24,11 @@ pub(in crate::experiment::stages) enum Loaded {
 impl Loaded {
     pub(in crate::experiment::stages) fn new(member: &Member, spec: &Spec) -> Result<Self> {
         if member.has_std() {
-            gaussian(member, spec).map(Self::Gaussian)
-        } else {
-            member.mean(spec.layout()).map(Self::Point)
+            return gaussian(member, spec).map(Self::Gaussian);
+        }
+        match member.narrow() {
+            Some(dtype) => Ok(Self::Stored(dtype.clone(), member.stored(spec.layout())?)),
+            None => member.mean(spec.layout()).map(Self::Point),
         }
     }
 
@@ -31,30 +37,42 @@ impl Loaded {
         &'a self,
         moved: &'a Self,
         criterion: Criterion,
+        layout: &Arc<Layout>,
     ) -> Result<Vec<Feature<'a>>> {
         match (self, moved) {
+            (Self::Gaussian(fixed), Self::Gaussian(moved)) => return criterion.features(fixed, moved),
             // Of points, W2 is the distance of the means.
-            (Self::Point(fixed), Self::Point(moved)) if matches!(criterion, Criterion::Mean | Criterion::W2) => {
-                Ok(vec![Feature { fixed: Cow::Borrowed(fixed.values()), moved: Cow::Borrowed(moved.values()) }])
+            _ if matches!(criterion, Criterion::Mean | Criterion::W2) => {
+                if let (Some(fixed), Some(moved)) = (self.point(), moved.point()) {
+                    return Ok(vec![Feature { fixed, moved }]);
+                }
             }
-            (Self::Gaussian(fixed), Self::Gaussian(moved)) => criterion.features(fixed, moved),
-            _ => {
-                let [fixed, moved] = [self, moved].map(Self::with_std);
-                let (fixed, moved) = (fixed?, moved?);
-                let features = criterion.features(&fixed, &moved)?;
-                let owned = |Feature { fixed, moved }: Feature<'_>| Feature {
-                    fixed: Cow::Owned(fixed.into_owned()),
-                    moved: Cow::Owned(moved.into_owned()),
-                };
-                Ok(features.into_iter().map(owned).collect())
-            }
+            _ => {}
+        }
+        let [fixed, moved] = [self, moved].map(|side| side.with_std(layout));
+        let (fixed, moved) = (fixed?, moved?);
+        let features = criterion.features(&fixed, &moved)?;
+        Ok(features.into_iter().map(Feature::into_owned).collect())
+    }
+
+    /// The values of a point.
+    fn point(&self) -> Option<Values<'_>> {
+        match self {
+            Self::Point(point) => Some(point.values().into()),
+            Self::Stored(dtype, bytes) => Some(Values::Stored { dtype: dtype.clone(), bytes: Cow::Borrowed(bytes) }),
+            Self::Gaussian(_) => None,
         }
     }
 
-    fn with_std(&self) -> Result<Gaussian> {
+    fn with_std(&self, layout: &Arc<Layout>) -> Result<Gaussian> {
         match self {
-            Self::Point(point) => Gaussian::new(point.clone(), Params::zeros(point.layout())),
             Self::Gaussian(gaussian) => Ok(gaussian.clone()),
+            Self::Point(point) => Gaussian::new(point.clone(), Params::zeros(layout)),
+            Self::Stored(dtype, bytes) => {
+                let mut point = Params::zeros(layout);
+                dtype.decode(bytes, point.values_mut()).expect("as many values as the layout has");
+                Gaussian::new(point, Params::zeros(layout))
+            }
         }
     }
 }

@@ -59,8 +59,10 @@ impl Stage for AlignNetwork {
         let sources = inputs::find(&self.checkpoints, Some(&folder.join("")))?;
         let (network, members) = Network::open(&self.network, &self.reading)?.bind(&self.checkpoints)?;
         let spec = Spec::of_network(network.symmetry())?;
-        let bytes: u128 = members.iter().map(|member| 3 * member.bytes(spec.layout()) / 2).sum();
-        let bytes = bytes + self.settings.single()?.solver.bytes(&spec)?;
+        let bytes: u128 = members.iter().map(|member| member.bytes(spec.layout())).sum();
+        // Costs are made of features of 8 bits, which each axis of a tensor has in an order of its own.
+        let quantised: u128 = members.iter().map(|member| 2 * member.moments() * spec.layout().len() as u128).sum();
+        let bytes = bytes + quantised + self.settings.single()?.solver.bytes(&spec, bytes)?;
         let what = format!("aligning {} checkpoints", members.len());
         context.check_memory(&what, bytes, "align fewer at a time, or by the solver `coordinate-descent`")?;
         let work = Work { stage: self, network: &network, spec: &spec, members: &members, sources: &sources, context };
@@ -155,7 +157,7 @@ impl Work<'_> {
                     let moved = Loaded::new(&self.members[index], spec)?;
                     let task = format!("aligning {}", self.sources[index].name);
                     let (alignment, seconds) = self.context.measured(&task, |monitor| {
-                        let features = fixed.features(&moved, method.criterion)?;
+                        let features = fixed.features(&moved, method.criterion, spec.layout())?;
                         align::maximise(&align::Objective::new(spec, features, None)?, method, pool, monitor)
                     })?;
                     Ok(Found { permutations: alignment.permutations.clone(), alignment: Some((alignment, seconds)) })

@@ -1,6 +1,6 @@
 //! Products of matrices that are quantised to int8. AVX-512 VNNI multiplies four times as many values as of f32, AVX2 as many.
 //!
-//! Values are integers of at most [`LARGEST`] times the scale of their row, in pairs: two int8 of each of sixteen rows.
+//! Values are integers of at most [`LARGEST`] times the scale of their row, by places: at each, one or two int8 of each of sixteen rows.
 
 use crate::geometry::{blocks, depth};
 use crate::isa::Isa;
@@ -22,6 +22,44 @@ const RUN: usize = 4 * BLOCK;
 const SHARE: usize = 8;
 /// How many columns ahead values are prefetched.
 const AHEAD: usize = 2;
+
+/// The int8 of a matrix: (blocks of rows, places, 16), zeros behind the last row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Codes {
+    /// One int8 of each row at a place.
+    Singles(Vec<u8>),
+    /// Two int8 of each row at a place.
+    Pairs(Vec<u16>),
+}
+
+impl Codes {
+    /// The first int8 of all pairs alone: those of values of which there is only one at a place.
+    pub fn singles(pool: &ThreadPool, pairs: &[u16]) -> Self {
+        let mut singles = vec![0; pairs.len()];
+        let share = pool.share(pairs.len()).max(1);
+        pool.chunks(&mut singles, share, |index, singles| {
+            for (single, pair) in singles.iter_mut().zip(&pairs[index * share..]) {
+                *single = *pair as u8;
+            }
+        });
+        Self::Singles(singles)
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Singles(singles) => singles.len(),
+            Self::Pairs(pairs) => pairs.len(),
+        }
+    }
+
+    /// How many places a lane of four int8 has.
+    fn places_in_lane(&self) -> usize {
+        match self {
+            Self::Singles(_) => 4,
+            Self::Pairs(_) => 2,
+        }
+    }
+}
 
 /// Values of some rows, which become the same int8 of as many.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +83,7 @@ pub struct Matrix {
     pub parts: usize,
 }
 
-/// Quantises the values of a matrix to int8: (blocks of rows, columns, parts, 16), zeros behind the last row.
+/// Quantises the values of a matrix to pairs of int8: (blocks of rows, columns, parts, 16), zeros behind the last row.
 ///
 /// `sources` gives, for some of the rows, of each part of a column the first int8, then the second.
 pub fn quantise<'a>(
@@ -232,13 +270,13 @@ impl Kernel for Square<'_> {
 
 /// Adds the products of the rows of one matrix with those of another.
 pub struct Products<'a> {
-    /// Both matrices: (blocks of rows, pairs, 16).
-    pub pairs: [&'a [u16]; 2],
-    /// How many pairs each of the rows has.
+    /// Both matrices, with equally many int8 at a place.
+    pub codes: [&'a Codes; 2],
+    /// How many places each of the rows has.
     pub len: usize,
     /// The scale of each row of the first, and of the second.
     pub scales: [&'a [f32]; 2],
-    /// Which pairs are multiplied, as many of both.
+    /// Which places are multiplied, as many of both.
     pub places: [&'a [u32]; 2],
     /// Some blocks of rows of the first.
     pub blocks: Range<usize>,
@@ -267,12 +305,14 @@ const ZERO: Line = Line([0; BLOCK]);
 impl Kernel for Products<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let Self { pairs, len, scales, places, blocks: range, scratch, sums } = self;
+        let Self { codes, len, scales, places, blocks: range, scratch, sums } = self;
         let [rows, columns] = scales.map(<[f32]>::len);
         let block = len.saturating_mul(BLOCK);
-        for (pairs, scales) in pairs.iter().zip(scales) {
-            assert!(pairs.len() >= blocks(scales.len()).saturating_mul(block), "a matrix has {}", pairs.len());
+        for (codes, scales) in codes.iter().zip(scales) {
+            assert!(codes.len() >= blocks(scales.len()).saturating_mul(block), "a matrix has {}", codes.len());
         }
+        let in_lane = codes[0].places_in_lane();
+        assert!(in_lane == codes[1].places_in_lane(), "both matrices have as many int8 at a place");
         assert!(places[0].len() == places[1].len());
         assert!(places.iter().all(|places| places.iter().all(|place| (*place as usize) < len)), "behind the last");
         assert!(range.start <= range.end && range.end <= blocks(rows));
@@ -282,15 +322,15 @@ impl Kernel for Products<'_> {
         scratch.corrections.resize(range.len() * BLOCK, 0);
         scratch.second.resize(COLUMN_BLOCKS * TOGETHER, ZERO);
         let Scratch { first, corrections, second } = scratch;
-        for from in (0..places[0].len()).step_by(2 * TOGETHER) {
-            let part = from..(from + 2 * TOGETHER).min(places[0].len());
+        for from in (0..places[0].len()).step_by(in_lane * TOGETHER) {
+            let part = from..(from + in_lane * TOGETHER).min(places[0].len());
             let places = places.map(|places| &places[part.clone()]);
-            let lanes = places[0].len().div_ceil(2);
+            let lanes = places[0].len().div_ceil(in_lane);
             for (index, row) in range.clone().enumerate() {
-                let (pairs, to) = (&pairs[0][row * block..][..block], &mut first[index * TOGETHER..][..lanes]);
+                let (from, to) = ((codes[0], row * block), &mut first[index * TOGETHER..][..lanes]);
                 let corrections = &mut corrections[index * BLOCK..][..BLOCK];
                 // SAFETY: the places are inside of the block.
-                unsafe { V::call(Collect::<false> { pairs, places: places[0], to, corrections }) };
+                unsafe { V::call(Collect::<false> { from, places: places[0], to, corrections }) };
             }
             let mut column = 0;
             while column < blocks(columns) {
@@ -301,10 +341,9 @@ impl Kernel for Products<'_> {
                     _ => 1,
                 };
                 for at in 0..column_blocks {
-                    let pairs = &pairs[1][(column + at) * block..][..block];
-                    let to = &mut second[at * TOGETHER..][..lanes];
+                    let (from, to) = ((codes[1], (column + at) * block), &mut second[at * TOGETHER..][..lanes]);
                     // SAFETY: as above.
-                    unsafe { V::call(Collect::<true> { pairs, places: places[1], to, corrections: &mut [] }) };
+                    unsafe { V::call(Collect::<true> { from, places: places[1], to, corrections: &mut [] }) };
                 }
                 for (index, row) in range.clone().enumerate() {
                     let tiles = Tiles {
@@ -330,9 +369,10 @@ impl Kernel for Products<'_> {
     }
 }
 
-/// Writes pairs of a block one behind the other, two in a lane; the second matrix as u8, the first as i8 with corrections.
+/// Writes places of a block one behind the other, four int8 in a lane; the second matrix as u8, the first as i8 with corrections.
 struct Collect<'a, const UNSIGNED: bool> {
-    pairs: &'a [u16],
+    /// The matrix, and where the block begins.
+    from: (&'a Codes, usize),
     places: &'a [u32],
     to: &'a mut [Line],
     corrections: &'a mut [i32],
@@ -341,32 +381,56 @@ struct Collect<'a, const UNSIGNED: bool> {
 impl<const UNSIGNED: bool> Kernel for Collect<'_, UNSIGNED> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
+        let Self { from: (codes, first), places, to, corrections } = self;
+        match codes {
+            Codes::Singles(singles) => {
+                for (places, to) in places.chunks(4).zip(&mut *to) {
+                    let mut four = [[0; BLOCK]; 4];
+                    for (one, place) in four.iter_mut().zip(places) {
+                        one.copy_from_slice(&singles[first + *place as usize * BLOCK..][..BLOCK]);
+                    }
+                    for (row, lane) in to.0.iter_mut().enumerate() {
+                        *lane = u32::from_le_bytes(four.map(|one| one[row]));
+                    }
+                }
+            }
+            Codes::Pairs(pairs) => {
+                let nothing = [0u16; BLOCK];
+                let pair = |place: u32| pairs[first + place as usize * BLOCK..][..BLOCK].as_ptr();
+                for (places, to) in places.chunks(2).zip(&mut *to) {
+                    let [low, high] = [pair(places[0]), places.get(1).map_or(nothing.as_ptr(), |place| pair(*place))];
+                    for part in (0..BLOCK).step_by(V::LANES) {
+                        // SAFETY: there are sixteen of both, and so many lanes of a line.
+                        unsafe {
+                            V::load_pairs([low.add(part), high.add(part)]).store(to.0.as_mut_ptr().add(part).cast());
+                        }
+                    }
+                }
+            }
+        }
         let vnni = V::has_vnni();
         for part in (0..BLOCK).step_by(V::LANES) {
-            // SAFETY: whoever made this promised that the places are inside of the block, and `to` has a lane for two each.
+            // SAFETY: a line has so many lanes, and whoever made this promised as many corrections of the first matrix.
             unsafe {
                 let factor = V::splat(f32::from_bits(0x8080_8080));
                 let mut sums = V::splat(0.0);
-                let nothing = [0u16; BLOCK];
-                let pair = |place: u32| self.pairs.as_ptr().add(place as usize * BLOCK + part);
-                for (places, to) in self.places.chunks(2).zip(&mut *self.to) {
-                    let high = places.get(1).map_or(nothing.as_ptr(), |place| pair(*place));
-                    let mut lanes = V::load_pairs([pair(places[0]), high]);
+                for line in &mut *to {
+                    let line = line.0.as_mut_ptr().add(part).cast();
+                    let lanes = V::load(line);
                     if UNSIGNED {
-                        lanes = lanes.to_unsigned();
+                        lanes.to_unsigned().store(line);
                     } else if vnni {
                         sums = sums.dot_add::<true>(factor, lanes);
                     } else {
                         sums = sums.dot_add::<false>(factor, lanes);
                     }
-                    lanes.store(to.0.as_mut_ptr().add(part).cast());
                 }
                 if !UNSIGNED {
-                    sums.store(self.corrections.as_mut_ptr().add(part).cast());
+                    sums.store(corrections.as_mut_ptr().add(part).cast());
                 }
             }
         }
-        for correction in self.corrections {
+        for correction in corrections {
             *correction = -*correction;
         }
     }

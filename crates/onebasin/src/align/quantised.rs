@@ -5,7 +5,7 @@
 
 use super::objective::{Local, Objective};
 use crate::symmetry::Patch;
-use onebasin_kernels::int8::{LARGEST, Matrix, Products, Scratch, Source, quantise};
+use onebasin_kernels::int8::{Codes, LARGEST, Matrix, Products, Scratch, Source, quantise};
 use onebasin_kernels::{Isa, ThreadPool, marginals};
 use std::ops::Range;
 
@@ -23,14 +23,14 @@ struct Axis {
     sides: [Side; 2],
     /// Units of the other axis.
     others: usize,
-    /// Pairs of each: a feature after the other at each of the places in `rest`, two in a pair.
+    /// Places of each: a feature after the other at each of `rest`, two at a place if there are two.
     parts: usize,
 }
 
 #[derive(Debug)]
 struct Side {
     /// (blocks of units, others, parts, 16)
-    pairs: Vec<u16>,
+    codes: Codes,
     scales: Vec<f32>,
     /// The squared norm of each unit before quantisation.
     norms: Vec<f64>,
@@ -60,7 +60,7 @@ impl Quantised {
         });
         let scales: Vec<f32> = fixed.scales.iter().map(|scale| times * scale).collect();
         Isa::detect().run(Products {
-            pairs: [&fixed.pairs, &moved.pairs],
+            codes: [&fixed.codes, &moved.codes],
             len: others * parts,
             scales: [&scales, &moved.scales],
             places: places.each_ref().map(|places| &places[..]),
@@ -154,7 +154,9 @@ impl Side {
         let pairs = quantise(Isa::detect(), pool, matrix, |here| {
             (0..parts).map(|part| [2 * part, 2 * part + 1].map(|number| source(number, here.clone()))).collect()
         });
-        Self { pairs, scales: reaches.iter().map(|reach| reach / LARGEST).collect(), norms }
+        // Half of the memory and of the products, if there is one value only.
+        let codes = if features * rest == 1 { Codes::singles(pool, &pairs) } else { Codes::Pairs(pairs) };
+        Self { codes, scales: reaches.iter().map(|reach| reach / LARGEST).collect(), norms }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::plain::normals;
 use onebasin::rng::{Stream, below};
 use onebasin_kernels::geometry::blocks;
-use onebasin_kernels::int8::{LARGEST, Matrix, Products, Scratch, Source, quantise};
+use onebasin_kernels::int8::{Codes, LARGEST, Matrix, Products, Scratch, Source, quantise};
 use onebasin_kernels::lanes::BLOCK;
 use onebasin_kernels::{Isa, ThreadPool};
 use proptest::prelude::*;
@@ -39,10 +39,12 @@ proptest! {
         });
         let first = from.min(blocks(rows) - 1);
         let here = first * BLOCK..rows;
-        for isa in Isa::available() {
+        let both = pairs.each_ref().map(|pairs| Codes::Pairs(pairs.clone()));
+        let singles = pairs.each_ref().map(|pairs| Codes::singles(&ThreadPool::alone(), pairs));
+        for (isa, codes, count) in Isa::available().into_iter().flat_map(|isa| [(isa, &both, 2), (isa, &singles, 1)]) {
             let mut sums = vec![1.0; here.len() * columns];
             isa.run(Products {
-                pairs: pairs.each_ref().map(|pairs| &pairs[..]),
+                codes: codes.each_ref(),
                 len,
                 scales: scales.each_ref().map(|scales| &scales[..]),
                 places: places.each_ref().map(|places| &places[..]),
@@ -56,7 +58,7 @@ proptest! {
                         let [a, b] = [(0, row, one), (1, column, other)].map(|(side, row, place)| {
                             pairs[side][pair(len, row, *place as usize)].to_le_bytes().map(|byte| i32::from(byte as i8))
                         });
-                        a[0] * b[0] + a[1] * b[1]
+                        a.iter().zip(b).take(count).map(|(a, b)| a * b).sum()
                     };
                     let products = || places[0].iter().zip(&places[1]).map(product);
                     let scale = f64::from(scales[0][row]) * f64::from(scales[1][column]);
@@ -116,12 +118,27 @@ proptest! {
 #[test]
 #[should_panic(expected = "behind the last")]
 fn a_place_behind_the_last_is_refused() {
-    let pairs = [0; BLOCK];
+    let codes = Codes::Pairs(vec![0; BLOCK]);
     Isa::detect().run(Products {
-        pairs: [&pairs, &pairs],
+        codes: [&codes, &codes],
         len: 1,
         scales: [&[1.0], &[1.0]],
         places: [&[0], &[1]],
+        blocks: 0..1,
+        scratch: &mut Scratch::default(),
+        sums: &mut [0.0],
+    });
+}
+
+#[test]
+#[should_panic(expected = "as many int8 at a place")]
+fn singles_and_pairs_are_not_multiplied() {
+    let codes = [Codes::Pairs(vec![0; BLOCK]), Codes::Singles(vec![0; BLOCK])];
+    Isa::detect().run(Products {
+        codes: codes.each_ref(),
+        len: 1,
+        scales: [&[1.0], &[1.0]],
+        places: [&[0], &[0]],
         blocks: 0..1,
         scratch: &mut Scratch::default(),
         sums: &mut [0.0],

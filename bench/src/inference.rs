@@ -89,7 +89,7 @@ pub(crate) fn barrier(network: &str, threads: usize) -> Result<Case, Box<dyn Err
     let settings = BarrierSettings { points: 3, samples: 16, replicates: 200, seed: 0 };
     let call = move || {
         let path = Geodesic::new(&from, &to)?;
-        black_box(Curves::along(&path, &mut predictor, &problem.training, None, settings, &mut Monitor::silent())?);
+        black_box(Curves::along(&path, &mut predictor, &problem.training, false, settings, &mut Monitor::silent())?);
         Ok(())
     };
     Ok(Case { flop: None, call: Box::new(call) })

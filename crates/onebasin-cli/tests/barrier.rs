@@ -160,7 +160,7 @@ fn the_curve_is_that_of_the_library_on_the_examples_of_the_training() {
         let examples = Examples::new(images, a.provenance.standardisation.clone()).unwrap();
         let (from, to) = (a.posterior.gaussian(), b.posterior.gaussian());
         let path = Geodesic::new(&from, &to).unwrap();
-        let found = Curves::along(&path, &mut predictor, &examples, None, settings, &mut Monitor::silent()).unwrap();
+        let found = Curves::along(&path, &mut predictor, &examples, false, settings, &mut Monitor::silent()).unwrap();
         assert_eq!(curve(&report, "no alignment", split), found.path);
         assert_eq!(curve(&report, "mixture", split), found.mixture);
     }

@@ -2,7 +2,7 @@
 
 use onebasin::align;
 use onebasin::arch::{Arch, Preset};
-use onebasin::data::{Examples, Scaling, Split, Standardisation, Subset};
+use onebasin::data::{Dataset, Examples, Scaling, Split, Standardisation, Subset};
 use onebasin::error::Error;
 use onebasin::measure::{BarrierSettings, Barriers, Curve, Curves, Point, Quality};
 use onebasin::net::Likelihood;
@@ -42,7 +42,7 @@ fn curves(from: &Gaussian, to: &Gaussian, settings: BarrierSettings, threads: us
 fn on(examples: &Examples, from: &Gaussian, to: &Gaussian, settings: BarrierSettings, threads: usize) -> Curves {
     let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(threads).unwrap()).unwrap();
     let path = Geodesic::new(from, to).unwrap();
-    Curves::along(&path, &mut predictor, examples, None, settings, &mut Monitor::silent()).unwrap()
+    Curves::along(&path, &mut predictor, examples, true, settings, &mut Monitor::silent()).unwrap()
 }
 
 fn all(curve: &Curve) -> [Barriers; 2] {
@@ -222,14 +222,15 @@ fn progress_is_told_and_may_break_off() {
         ControlFlow::Continue(())
     };
     let mut monitor = Monitor::new("", &mut watch);
-    Curves::along(&path, &mut predictor, &examples(20), None, SETTINGS, &mut monitor).unwrap();
+    // Calibration evaluates no more than what is measured.
+    Curves::along(&path, &mut predictor, &examples(20), true, SETTINGS, &mut monitor).unwrap();
     assert!(seen.is_sorted() && seen[0] == 0 && seen[seen.len() - 1] == total);
     for stop in [0, total / 3, total - 1] {
         let mut watch = |progress: Progress<'_>| {
             if progress.done > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let mut monitor = Monitor::new("", &mut watch);
-        let stopped = Curves::along(&path, &mut predictor, &examples(20), None, SETTINGS, &mut monitor);
+        let stopped = Curves::along(&path, &mut predictor, &examples(20), false, SETTINGS, &mut monitor);
         assert_eq!(stopped, Err(Error::Stopped));
     }
 }
@@ -245,9 +246,15 @@ fn what_cannot_be_measured_is_refused() {
         (BarrierSettings { replicates: 1, ..SETTINGS }, "replicates"),
     ] {
         let error =
-            Curves::along(&path, &mut predictor, &examples(20), None, settings, &mut Monitor::silent()).unwrap_err();
+            Curves::along(&path, &mut predictor, &examples(20), false, settings, &mut Monitor::silent()).unwrap_err();
         assert!(error.to_string().contains(named), "{error}");
     }
+    let regression = examples(20).with_targets(vec![0.0; 20 * 4]).unwrap();
+    let mut measured =
+        |calibrate| Curves::along(&path, &mut predictor, &regression, calibrate, SETTINGS, &mut Monitor::silent());
+    assert_eq!(measured(false).unwrap().calibrated, None);
+    let error = measured(true).unwrap_err();
+    assert!(error.to_string().contains("calibrate"), "{error}");
 }
 
 #[test]
@@ -255,6 +262,58 @@ fn json_gives_the_same_curves_back() {
     let written = curves(&gaussian(1, 0.2), &gaussian(2, 0.2), SETTINGS, 1);
     let read: Curves = serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap();
     assert_eq!(read, written);
+}
+
+/// Against a second implementation, in `f64` and by Newton's method.
+#[test]
+fn a_calibrated_point_has_the_best_temperature_of_the_other_half() {
+    let end = gaussian(1, 0.0);
+    let given = examples(150);
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(1).unwrap()).unwrap();
+    let posterior = Posterior::Gaussian(end.clone());
+    let probabilities = predictor.mean(&posterior, &given, 1, 0, &mut Monitor::silent()).unwrap();
+    let logits: Vec<[f64; 4]> = probabilities.chunks(4).map(|row| [0, 1, 2, 3].map(|class| row[class].ln())).collect();
+    // Most labels are those that the network predicts, so that the best temperature lies within its range.
+    let predicted = |index: usize| (0..4).max_by(|a, b| logits[index][*a].total_cmp(&logits[index][*b])).unwrap();
+    let labels: Vec<usize> =
+        (0..150).map(|index| if index % 5 == 0 { index / 5 % 4 } else { predicted(index) }).collect();
+    let dataset = given.dataset();
+    let classes: Vec<u32> = labels.iter().map(|label| *label as u32).collect();
+    let pixels = dataset.pixels().to_vec();
+    let relabelled = Dataset::new("relabelled", dataset.shape(), 4, dataset.full_scale(), pixels, classes).unwrap();
+    let examples = Examples::new(relabelled, given.standardisation().clone()).unwrap();
+
+    let half = |parity: usize| logits.iter().zip(&labels).skip(parity).step_by(2);
+    let best = |parity: usize| {
+        let mut log = 0.0_f64;
+        for _ in 0..30 {
+            let inverse = log.exp();
+            let (mut slope, mut curvature) = (0.0, 0.0);
+            for (z, label) in half(parity) {
+                let moment = |power: i32| z.iter().map(|z| z.powi(power) * (inverse * z).exp()).sum::<f64>();
+                let (sum, first, second) = (moment(0), moment(1), moment(2));
+                slope += first / sum - z[*label];
+                curvature += second / sum - (first / sum).powi(2);
+            }
+            log -= (inverse * slope + log) / (inverse.powi(2) * curvature + inverse * slope + 1.0);
+        }
+        log.exp()
+    };
+    let inverses = [best(1), best(0)];
+    let losses = [0, 1].map(|parity| {
+        let inverse = inverses[parity];
+        let loss =
+            |z: &[f64; 4], label: usize| z.map(|z| (inverse * z).exp()).iter().sum::<f64>().ln() - inverse * z[label];
+        half(parity).map(|(z, label)| loss(z, *label)).sum::<f64>()
+    });
+    let temperature = (inverses[0] * inverses[1]).sqrt().recip();
+    let loss = (losses[0] + losses[1]) / 150.0;
+
+    let found = on(&examples, &end, &end, SETTINGS, 2).calibrated.unwrap();
+    for (point, found) in found.path.points.iter().zip(&found.temperatures) {
+        assert!((found / temperature - 1.0).abs() < 1e-3, "{found} and {temperature}");
+        assert!((point.loss.value - loss).abs() < 3e-4, "{} and {loss}", point.loss.value);
+    }
 }
 
 /// More images than are looked at together.
@@ -275,5 +334,11 @@ fn the_same_images_many_times_give_the_same_curve() {
                 assert!((once - often).abs() < 1e-9, "{once} and {often}");
             }
         }
+    }
+    // Both blocks have nearly the same images in each half, so nearly the same temperatures, which one of them alone has, too.
+    let one = Examples::new(some.dataset().select(&repeated[..5026]), some.standardisation().clone()).unwrap();
+    let [one, both] = [on(&one, &from, &to, settings, 2), often].map(|curves| curves.calibrated.unwrap().temperatures);
+    for (one, both) in one.iter().zip(&both) {
+        assert!((one / both - 1.0).abs() < 0.02, "{one} and {both}");
     }
 }

@@ -159,7 +159,7 @@ fn the_barrier_is_that_of_our_network() {
     let path = Geodesic::new(&from, &to).unwrap();
     let settings = BarrierSettings { points: 5, samples: 10, replicates: 20, seed: 3 };
     let [ours, theirs] = predictors(Likelihood::Softmax).map(|mut predictor| {
-        Curves::along(&path, &mut predictor, &examples(), None, settings, &mut Monitor::silent()).unwrap()
+        Curves::along(&path, &mut predictor, &examples(), false, settings, &mut Monitor::silent()).unwrap()
     });
     let rises = |curves: &Curves| {
         let loss = curves.path.loss;

@@ -123,10 +123,11 @@ fn barriers_planes_and_gaussians_are_measured_on_own_examples() {
     assert!(stdout.contains("samples"), "{stdout}");
     assert!(place.path("compact/mean.safetensors").exists());
     // The same numbers on any number of threads.
-    let one = place.good(&format!("barrier a.pt b.ckpt {data} --points 5 --threads 1 -o one"));
-    let three = place.good(&format!("barrier a.pt b.ckpt {data} --points 5 --threads 3 -o three"));
-    let curves = |folder: &str| fs::read(place.path(&format!("{folder}/curves.csv"))).unwrap();
+    let one = place.good(&format!("barrier a.pt b.ckpt {data} --points 5 --calibrate --threads 1 -o one"));
+    let three = place.good(&format!("barrier a.pt b.ckpt {data} --points 5 --calibrate --threads 3 -o three"));
+    let curves = |folder: &str| fs::read_to_string(place.path(&format!("{folder}/curves.csv"))).unwrap();
     assert_eq!(curves("one"), curves("three"), "{one:?} {three:?}");
+    assert_eq!(curves("one").matches("\"w2, calibrated\"").count(), 5, "{}", curves("one"));
 }
 
 #[test]
@@ -155,6 +156,8 @@ fn what_does_not_fit_is_named_with_its_file() {
     assert!(error.contains("`blits`") && error.contains("blitz"), "{error}");
     let error = place.wrong("barrier a.pt b.ckpt --network net.onnx --inputs y.npy --labels y.npy");
     assert!(error.contains("y.npy"), "{error}");
+    let error = place.wrong("barrier a.pt b.ckpt --network net.onnx --inputs x.npy --targets y.npy --calibrate");
+    assert!(error.contains("--calibrate") && error.contains("regression"), "{error}");
     let error = place.wrong("barrier a.pt b.ckpt --network net.pt2 --inputs x.npy --labels y.npy");
     assert!(error.contains("net.pt2: it cannot be measured: only an ONNX file can be run"), "{error}");
     for name in ["net.onnx", "b.ckpt"] {

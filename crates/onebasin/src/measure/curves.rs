@@ -2,6 +2,7 @@
 //! temperature at which it predicts best.
 
 use super::barrier::{Bootstrap, Curve, Means, Scores};
+use super::temperature;
 use crate::data::Examples;
 use crate::error::{Error, Result};
 use crate::path::{Path, grid};
@@ -62,30 +63,38 @@ pub struct Curves {
     pub path: Curve,
     /// Along the mixture (1 − τ) q₀ + τ q₁ of its ends, which has no barrier in the loss.
     pub mixture: Curve,
-    /// Along the path, at the temperature of each point that suits it best.
+    /// Along the path, at the softmax temperature of each point that predicts best.
     pub calibrated: Option<Calibrated>,
 }
 
 /// A path whose points were calibrated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibrated {
-    /// What logits are divided by, at each point.
+    /// Softmax temperature at each point: the geometric mean over examples, as each half of them has the one that is best on the other.
     pub temperatures: Vec<f64>,
     /// What was measured with them.
     pub path: Curve,
 }
 
 impl Curves {
-    /// Measures `path` on `examples`; if there are images for `calibration`, also with the softmax temperature that is best on those.
+    /// Refuses to calibrate a regression.
+    pub fn check_calibrate(calibrate: bool, is_regression: bool) -> Result<()> {
+        let expected = "false for a regression, whose outputs have no softmax temperature";
+        Error::unless(!(calibrate && is_regression), "calibrate", calibrate, expected)
+    }
+
+    /// Measures `path` on `examples`; to `calibrate` is to measure it also with the softmax temperature that is best at each
+    /// point, where no example is predicted with a temperature that its own label was used for.
     pub fn along(
         path: &dyn Path,
         predictor: &mut Predictor,
         examples: &Examples,
-        calibration: Option<&Examples>,
+        calibrate: bool,
         settings: BarrierSettings,
         monitor: &mut Monitor<'_>,
     ) -> Result<Self> {
         settings.check()?;
+        Self::check_calibrate(calibrate, examples.targets().is_some())?;
         let grid = grid(settings.points)?;
         let last = grid.len() - 1;
         let ends = [path.at(grid[0])?, path.at(grid[last])?];
@@ -95,23 +104,14 @@ impl Curves {
         let zeros = || vec![Scores::zero(bootstrap.replicates); grid.len()];
         let (mut along, mut mixture, mut tempered) = (zeros(), zeros(), zeros());
 
-        let all = examples.len() + calibration.map_or(0, Examples::len);
-        let total = grid.len() * samples * all;
+        let total = grid.len() * samples * examples.len();
         let mut done = 0;
-        let images = (MEMORY / size_of::<f32>() / samples / examples.classes()).clamp(1, IMAGES);
-        let mut inverses = Vec::new();
-        if let Some(examples) = calibration {
-            let block = Block { examples, bootstrap: &bootstrap, samples, seed: settings.seed };
-            for tau in &grid {
-                let gaussian = path.at(*tau)?;
-                let probabilities =
-                    monitor.part(done, total, |monitor| block.evaluate(gaussian, predictor, monitor))?;
-                done += samples * examples.len();
-                let (labels, classes) = (examples.dataset().labels(), examples.classes());
-                let sampled = Sampled { probabilities: &probabilities, labels, classes };
-                inverses.push(sampled.best_inverse_temperature(predictor.pool()));
-            }
-        }
+        let most = (MEMORY / size_of::<f32>() / samples / examples.classes()).clamp(1, IMAGES);
+        // Blocks of about the same size, so that none is left with too few examples to fit a temperature on. An even number,
+        // so that an index is even in its block if it is even in all.
+        let images = examples.len().div_ceil(examples.len().div_ceil(most)).next_multiple_of(2);
+        // Σ of the logarithms of the temperatures of all examples, at each point.
+        let mut logarithms = vec![0.0; grid.len()];
         for first in (0..examples.len()).step_by(images) {
             let indices: Vec<u32> = (first as u32..examples.len().min(first + images) as u32).collect();
             let mut part = Examples::new(examples.dataset().select(&indices), examples.standardisation().clone())?;
@@ -130,8 +130,11 @@ impl Curves {
             let mixed = block.mixtures(&from, &to, &grid, predictor.pool());
             mixture.iter_mut().zip(&mixed).for_each(|(sum, scores)| sum.add(scores));
             let mut temper = |point: usize, probabilities: &mut [f32], pool: &ThreadPool| {
-                if let Some(inverse) = inverses.get(point) {
-                    temper(probabilities, block.examples.classes(), *inverse, pool);
+                if calibrate {
+                    let (labels, classes) = (block.examples.dataset().labels(), block.examples.classes());
+                    let temperatures = temperature::cross_fit(probabilities, labels, classes, pool);
+                    let of_examples = temperatures.iter().cycle().take(labels.len());
+                    logarithms[point] += of_examples.map(|temperature| temperature.ln()).sum::<f64>();
                     tempered[point].add(&block.scores(probabilities, pool));
                 }
             };
@@ -146,8 +149,8 @@ impl Curves {
             }
         }
         let curve = |scores: &[Scores]| Curve::new(&grid, scores, examples.len());
-        let calibrated = calibration.is_some().then(|| Calibrated {
-            temperatures: inverses.iter().map(|inverse| 1.0 / inverse).collect(),
+        let calibrated = calibrate.then(|| Calibrated {
+            temperatures: logarithms.iter().map(|sum| (sum / examples.len() as f64).exp()).collect(),
             path: curve(&tempered),
         });
         let (path, mixture) = (curve(&along), curve(&mixture));
@@ -222,112 +225,5 @@ impl Block<'_> {
             sums.iter_mut().zip(piece).for_each(|(sum, scores)| sum.add(scores));
         }
         sums
-    }
-}
-
-/// Where the logarithm of the inverse temperature is looked for.
-const RANGE: [f64; 2] = [-3.0, 3.0];
-/// Steps of the search: they leave a part of 10⁻⁴ of the range.
-const STEPS: usize = 20;
-
-/// Probabilities of some examples at all samples, and their labels.
-#[derive(Clone, Copy, Debug)]
-struct Sampled<'a> {
-    /// (sample, example, class)
-    probabilities: &'a [f32],
-    labels: &'a [u32],
-    classes: usize,
-}
-
-impl Sampled<'_> {
-    /// The inverse temperature b with the least loss of the mean over samples, if each sample predicts softmax(b z), z its logits.
-    ///
-    /// By golden sections: the loss falls, then rises, in all but odd cases, and then one of its dips is found.
-    fn best_inverse_temperature(&self, pool: &ThreadPool) -> f64 {
-        let ratio = 0.5 * (5f64.sqrt() - 1.0);
-        let [mut low, mut high] = RANGE;
-        let [mut left, mut right] = [high - ratio * (high - low), low + ratio * (high - low)];
-        let [mut at_left, mut at_right] = [left, right].map(|log| self.loss(log.exp(), pool));
-        for _ in 0..STEPS {
-            if at_left < at_right {
-                (high, right, at_right) = (right, left, at_left);
-                left = high - ratio * (high - low);
-                at_left = self.loss(left.exp(), pool);
-            } else {
-                (low, left, at_left) = (left, right, at_right);
-                right = low + ratio * (high - low);
-                at_right = self.loss(right.exp(), pool);
-            }
-        }
-        (0.5 * (low + high)).exp()
-    }
-
-    fn loss(&self, inverse: f64, pool: &ThreadPool) -> f64 {
-        let each = self.labels.len() * self.classes;
-        let samples = self.probabilities.len() / each;
-        let mut losses = vec![0.0; self.labels.len()];
-        let share = pool.share(losses.len());
-        pool.chunks(&mut losses, share, |part, losses| {
-            for (index, loss) in losses.iter_mut().enumerate() {
-                let image = part * share + index;
-                let rows =
-                    self.probabilities.chunks_exact(each).map(|sample| &sample[image * self.classes..][..self.classes]);
-                let label = self.labels[image] as usize;
-                let mean: f64 = rows.map(|row| at_label(row, label, inverse)).sum::<f64>() / samples as f64;
-                *loss = -mean.max(f64::from(f32::MIN_POSITIVE)).ln();
-            }
-        });
-        losses.iter().sum::<f64>() / losses.len() as f64
-    }
-}
-
-/// softmax(b z) at the label, from softmax(z).
-fn at_label(row: &[f32], label: usize, inverse: f64) -> f64 {
-    let power = |probability: f32| f64::from((probability.max(f32::MIN_POSITIVE).ln()) * inverse as f32).exp();
-    power(row[label]) / row.iter().map(|probability| power(*probability)).sum::<f64>()
-}
-
-/// Turns softmax(z) into softmax(b z), (sample, example, class).
-fn temper(probabilities: &mut [f32], classes: usize, inverse: f64, pool: &ThreadPool) {
-    let share = pool.share(probabilities.len() / classes) * classes;
-    pool.chunks(probabilities, share, |_, rows| {
-        for row in rows.chunks_exact_mut(classes) {
-            let mut sum = 0.0;
-            for probability in &mut *row {
-                *probability = (probability.max(f32::MIN_POSITIVE).ln() * inverse as f32).exp();
-                sum += *probability;
-            }
-            for probability in row {
-                *probability /= sum;
-            }
-        }
-    });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_known_temperature_is_found() {
-        // Labels that follow softmax(z) when softmax(3 z) is given: the best inverse temperature is 1/3.
-        let classes = 2;
-        let (mut probabilities, mut labels) = (Vec::new(), Vec::new());
-        for step in 1..100u32 {
-            let first = f64::from(step) / 100.0;
-            let z = (first / (1.0 - first)).ln();
-            for copy in 0..100 {
-                labels.push(u32::from(copy >= step));
-                let given = 1.0 / (1.0 + (-3.0 * z).exp());
-                probabilities.extend([given as f32, 1.0 - given as f32]);
-            }
-        }
-        let sampled = Sampled { probabilities: &probabilities, labels: &labels, classes };
-        let pool = ThreadPool::new(2).unwrap();
-        assert!((sampled.best_inverse_temperature(&pool) - 1.0 / 3.0).abs() < 1e-3);
-        let mut tempered = probabilities.clone();
-        temper(&mut tempered, classes, 1.0 / 3.0, &pool);
-        let sampled = Sampled { probabilities: &tempered, ..sampled };
-        assert!((sampled.best_inverse_temperature(&pool) - 1.0).abs() < 1e-3);
     }
 }

@@ -7,6 +7,7 @@ mod plane;
 pub mod prune;
 mod quality;
 mod spread;
+mod temperature;
 
 pub use barrier::{Barrier, Barriers, Curve, Estimate, Point};
 pub use curves::{BarrierSettings, Calibrated, Curves};

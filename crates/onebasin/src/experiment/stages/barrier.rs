@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Number of training examples that tell the activation variance of units, and the best softmax temperature.
+/// Number of training examples that tell the activation variance of units.
 const STATISTICS_EXAMPLES: usize = 1000;
 /// Name of the curve without an alignment.
 pub const UNALIGNED: &str = "no alignment";
@@ -66,7 +66,8 @@ settings! {
         pub reference: PairReference = PairReference::default() => value "NAME";
         /// Paths from A to the aligned B; each gives a curve
         pub paths: Vec<PathKind> = vec![PathKind::default()] => list "NAMES";
-        /// Measure each curve also with the softmax temperature that is best on training examples, point by point
+        /// Measure each curve also with the softmax temperature that is best at each point; that of each half of the
+        /// examples is fitted on the other half
         pub calibrate: bool = false;
         /// Number of points of each path, ends included; odd, so that the midpoint is one of them
         pub points: usize = 25 => value "N";
@@ -185,7 +186,7 @@ pub struct Row {
     /// Seconds it took; none for curves that come with another: the mixture, and calibrated ones.
     #[serde(default)]
     pub seconds: Option<f64>,
-    /// Softmax temperature at each point of a calibrated curve.
+    /// Softmax temperature at each point of a calibrated curve, the geometric mean over examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperatures: Option<Vec<f64>>,
     /// Loss and error along the path.
@@ -195,7 +196,7 @@ pub struct Row {
 
 impl Stage for Barrier {
     const NAME: &'static str = "barrier";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
     const FILES: &'static [&'static str] = &[CURVES];
     const UNFINISHED: Option<&'static str> = Some(UNFINISHED);
     type Result = BarrierResult;
@@ -213,14 +214,13 @@ impl Stage for Barrier {
         let aligned = self.alignments(&pair, context)?;
 
         let mut statistics = None;
-        if settings.calibrate || settings.paths.iter().any(|kind| Paths::needs_examples(*kind)) {
+        if settings.paths.iter().any(|kind| Paths::needs_examples(*kind)) {
             let training = inputs::config(&first.provenance)?.data.training(context.data)?;
             let examples = inputs::first_examples(training, Some(STATISTICS_EXAMPLES), &first.provenance)?;
             examples.check_fits(&pair.arch)?;
             statistics = Some(examples);
         }
         let paths = Paths::new(&settings.paths, &pair.arch, statistics.as_ref(), settings.seed, &context.pool)?;
-        let calibration = statistics.as_ref().filter(|_| settings.calibrate);
 
         let (mut curves, mut number, parts) = (Vec::new(), 0, Parts::new(self, folder)?);
         let count = (1 + (aligned.len() - 1) * settings.paths.len()) * pair.examples.len();
@@ -236,7 +236,8 @@ impl Stage for Barrier {
                 curves.extend(parts.part(&format!("curve{number}"), || {
                     let (measured, seconds) = context.measured(&task, |monitor| {
                         paths.with(kind, &pair.gaussians[0], to, |path| {
-                            Curves::along(path, &mut predictor, examples, calibration, settings.sampling(), monitor)
+                            let (calibrate, sampling) = (settings.calibrate, settings.sampling());
+                            Curves::along(path, &mut predictor, examples, calibrate, sampling, monitor)
                         })
                     })?;
                     Ok(rows(&name, kind, *split, measured, seconds, index == 0))

@@ -44,7 +44,7 @@ pub struct BarrierNetwork {
 
 impl Stage for BarrierNetwork {
     const NAME: &'static str = "barrier-network";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
     const FILES: &'static [&'static str] = Barrier::FILES;
     const UNFINISHED: Option<&'static str> = Some(UNFINISHED);
     type Result = BarrierResult;
@@ -90,7 +90,8 @@ impl Stage for BarrierNetwork {
                         None => Box::new(&*straight),
                     };
                     let (measured, seconds) = context.measured(&task, |monitor| {
-                        Curves::along(&*path, predictor, examples, None, settings.sampling(), monitor)
+                        let (calibrate, sampling) = (settings.calibrate, settings.sampling());
+                        Curves::along(&*path, predictor, examples, calibrate, sampling, monitor)
                     })?;
                     Ok(rows(&name, kind, Split::Test, measured, seconds, index == 0))
                 })?);
@@ -123,7 +124,7 @@ impl BarrierNetwork {
         if let Some(path) = paths.iter().find(|path| !matches!(path, PathKind::Geodesic | PathKind::Natural)) {
             return Err(Error::setting("paths", path, expected));
         }
-        Error::unless(!calibrate, "calibrate", true, "false for checkpoints, whose training examples are not known")?;
+        Curves::check_calibrate(*calibrate, self.inputs.regression)?;
         Error::unless(dataset.is_none(), "dataset", "given", "left out: `inputs` and `labels` are measured on")
     }
 

@@ -325,7 +325,7 @@ impl Runner {
             for examples in &self.examples {
                 let mut along = |to: &Gaussian| {
                     let path = Geodesic::new(fixed, to)?;
-                    Curves::along(&path, &mut self.predictor, examples, None, MIDPOINT, monitor)
+                    Curves::along(&path, &mut self.predictor, examples, false, MIDPOINT, monitor)
                 };
                 let [before, after] = [along(moved)?.path, along(&aligned)?.path];
                 let ends = [before.points[0], before.points[2]];

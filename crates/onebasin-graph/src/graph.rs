@@ -96,6 +96,7 @@ pub struct Graph {
     pub(crate) values: Vec<Value>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) outputs: Vec<ValueId>,
+    pub(crate) statistics: Vec<String>,
 }
 
 impl Graph {
@@ -118,6 +119,10 @@ impl Graph {
     /// Name and shape of the tensors of the checkpoint that the network reads, in order.
     pub fn tensors(&self) -> impl Iterator<Item = &Value> {
         self.values.iter().filter(|value| value.kind == Kind::Tensor)
+    }
+    /// Names of the tensors that hold running statistics of batch normalisations: means and variances of activations, not parameters.
+    pub fn statistics(&self) -> &[String] {
+        &self.statistics
     }
     /// What the user gives when the network runs.
     pub fn inputs(&self) -> impl Iterator<Item = &Value> {

@@ -63,6 +63,7 @@ fn say_share(network: &Network, printer: &Printer) {
     let units: usize = symmetry.groups.iter().map(|group| group.units).sum();
     let share = 100.0 * symmetry.share();
     let share = if share.is_nan() { String::new() } else { format!(", {share:.0} % of the rows of its matrices") };
-    let groups = symmetry.groups.len();
-    printer.say(&format!("{}: {groups} groups of {units} units can be permuted{share}", network.path().display()));
+    let count = |number: usize, thing: &str| format!("{number} {thing}{}", if number == 1 { "" } else { "s" });
+    let (units, groups) = (count(units, "unit"), count(symmetry.groups.len(), "group"));
+    printer.say(&format!("{}: {units} can be permuted, in {groups}{share}", network.path().display()));
 }

@@ -132,6 +132,13 @@ impl Builder {
         Ok(self.indexed(operands, &[(shape.to_vec(), indices)])?[0])
     }
 
+    /// Notes that those of some values that are tensors hold running statistics of a batch normalisation.
+    pub(crate) fn hold_statistics(&mut self, values: &[ValueId]) {
+        let tensors = values.iter().map(|value| self.graph.value(*value)).filter(|value| value.kind == Kind::Tensor);
+        let names: Vec<String> = tensors.map(|tensor| tensor.name.clone()).collect();
+        self.graph.statistics.extend(names);
+    }
+
     /// Says of the newest node at the entries of which indices it works alone.
     pub(crate) fn works_alone_at(&mut self, separate: impl IntoIterator<Item = usize>) {
         let node = self.graph.nodes.last_mut().expect("a node was just added");

@@ -28,8 +28,11 @@ impl StageReport for AlignNetworkResult {
     fn introduction(&self) -> String {
         let NetworkFacts { file, tensors, groups, units, share } = &self.network;
         format!(
-            "{} reads {tensors} tensors. {groups} groups of {units} units can be permuted: {:.0} % of the rows of its matrices.",
+            "{} reads {}. {} can be permuted, in {}: {:.0} % of the rows of its matrices.",
             file.display(),
+            draw::count(*tensors, "tensor"),
+            draw::count(*units, "unit"),
+            draw::count(*groups, "group"),
             100.0 * share
         )
     }

@@ -100,6 +100,13 @@ impl Network {
         &self.feeds
     }
 
+    /// Indices in the symmetry of the tensors that hold running statistics of batch normalisations.
+    pub fn statistics(&self) -> Vec<usize> {
+        let Some(graph) = self.graph() else { return Vec::new() };
+        let names: BTreeSet<&String> = graph.statistics().iter().collect();
+        self.feeds.iter().filter(|feed| names.contains(&feed.name)).map(|feed| feed.tensor).collect()
+    }
+
     /// The ONNX file that it was read from, if it was one.
     pub fn onnx(&self) -> Option<&onnx::Network> {
         if let Source::Onnx(network) = &self.source { Some(network) } else { None }

@@ -2,10 +2,12 @@
 
 use crate::golden::check;
 use onebasin::experiment::{
-    AlignNetwork, AlignSettings, BarrierNetwork, BarrierSettings, BatchNorm, CompactNetwork, CompactSettings,
-    NetworkInputs, PlaneNetwork, PlaneSettings,
+    AlignNetwork, AlignSettings, BarrierNetwork, BarrierSettings, BatchNorm, CompactNetwork, CompactSettings, Context,
+    Existing, NetworkInputs, PlaneNetwork, PlaneSettings, Silent, Stage,
 };
 use onebasin::foreign::Reading;
+use onebasin::threads::pool;
+use onebasin_checkpoint::Checkpoint;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,4 +60,38 @@ fn compact_posteriors_of_checkpoints_give_the_golden_results() {
     let folder = tempfile::tempdir().unwrap();
     let settings = CompactSettings { ranks: vec![0], draws: 5, ..CompactSettings::default() };
     check("compact-network", &CompactNetwork { settings, inputs: files(folder.path()) }, folder.path());
+}
+
+/// Running statistics have the scale of activations, which no weight depends on.
+#[test]
+fn running_statistics_do_not_decide_which_units_match() {
+    let folder = tempfile::tempdir().unwrap();
+    let NetworkInputs { reading, network, mut checkpoints, .. } = files(folder.path());
+    let align = |name: &str, checkpoints: &[PathBuf]| {
+        let context = Context { pool: pool(2).unwrap(), data: Path::new(""), host: &Silent };
+        let (settings, checkpoints) = (AlignSettings::default(), checkpoints.to_vec());
+        let stage = AlignNetwork { settings, reading: reading.clone(), network: network.clone(), checkpoints };
+        let own = folder.path().join(name);
+        let found = stage.run_in(&own, Existing::Refuse, &context).unwrap();
+        fs::read_to_string(own.join(&found.members[0].permutations_file)).unwrap()
+    };
+    let expected = align("as-they-are", &checkpoints);
+    let checkpoint = Checkpoint::open(&checkpoints[1]).unwrap();
+    let other = folder.path().join("other").join("b.ckpt");
+    fs::create_dir(other.parent().unwrap()).unwrap();
+    let written = checkpoint.write(&other, &mut |index| {
+        let tensor = &checkpoint.tensors()[index];
+        if !tensor.name.ends_with("running_var") {
+            return Ok(None);
+        }
+        let mut values = vec![0.0; tensor.shape.iter().product()];
+        checkpoint.read_f32(index, &mut values)?;
+        for (unit, value) in values.iter_mut().enumerate() {
+            *value *= 100.0 * (unit + 1) as f32;
+        }
+        Ok(tensor.dtype.encode(&values))
+    });
+    written.unwrap();
+    checkpoints[1] = other;
+    assert_eq!(align("other-statistics", &checkpoints), expected);
 }

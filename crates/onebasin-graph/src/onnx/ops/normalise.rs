@@ -43,6 +43,7 @@ fn batch(call: &mut Call<'_>) -> Outputs {
     let [value, tensors @ ..] = &inputs[..] else { return Err(call.error("it has no inputs")) };
     let shape = call.shape(0)?;
     let result = call.scope.builder.normalise_channels(*value, tensors)?;
+    call.scope.builder.hold_statistics(tensors.get(2..).unwrap_or_default());
     let mut outputs = vec![result];
     if call.returns(1) || call.returns(2) {
         // The statistics of a training step: one for each channel, from the input and the former ones.

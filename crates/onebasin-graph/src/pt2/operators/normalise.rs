@@ -51,6 +51,7 @@ fn batch(builder: &mut Builder, call: &Call) -> Result<Vec<ValueId>> {
         [(shape, own)].into_iter().chain(statistics.map(|output| (output.shape.clone(), vec![Any(1)]))).collect();
     let results = builder.indexed(&operands, &results)?;
     builder.works_alone_at([1]);
+    builder.hold_statistics(&call.some(&["running_mean", "running_var"])?);
     Ok(results)
 }
 

@@ -125,7 +125,7 @@ impl NetworkInputs {
 impl Opened {
     /// The posterior of a checkpoint; a point has standard deviations of zero.
     pub(super) fn gaussian(&self, index: usize) -> Result<Gaussian> {
-        Ok(Gaussians { members: &self.members, spec: &self.spec }.read(index)?.into_owned())
+        Ok(Gaussians { members: &self.members, spec: &self.spec, statistics: &[] }.read(index)?.into_owned())
     }
 
     /// The permutations that align the second checkpoint with the first.
@@ -137,7 +137,8 @@ impl Opened {
         context: &Context<'_>,
     ) -> Result<Permutations> {
         check_criteria(&[criterion])?;
-        let [fixed, moved] = [0, 1].map(|index: usize| Loaded::new(&self.members[index], &self.spec));
+        let statistics = self.network.statistics();
+        let [fixed, moved] = [0, 1].map(|index: usize| Loaded::new(&self.members[index], &self.spec, &statistics));
         let (fixed, moved) = (fixed?, moved?);
         let method = align::Settings { criterion, solver, seed, ..align::Settings::default() };
         let (found, _) = context.measured(&format!("aligning by {criterion}"), |monitor| {

@@ -22,7 +22,7 @@ pub struct PlaneNetwork {
 
 impl Stage for PlaneNetwork {
     const NAME: &'static str = "plane-network";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
     const FILES: &'static [&'static str] = Plane::FILES;
     type Result = PlaneResult;
 

@@ -22,14 +22,26 @@ pub(in crate::experiment::stages) enum Loaded {
 }
 
 impl Loaded {
-    pub(in crate::experiment::stages) fn new(member: &Member, spec: &Spec) -> Result<Self> {
+    /// Without `statistics`, tensors whose values are left out of the comparison.
+    ///
+    /// Running statistics of a batch normalisation have the scale of activations, which no parameter depends on: a variance of 100 would
+    /// outweigh all weights of its unit.
+    pub(in crate::experiment::stages) fn new(member: &Member, spec: &Spec, statistics: &[usize]) -> Result<Self> {
         if member.has_std() {
-            return gaussian(member, spec).map(Self::Gaussian);
+            return gaussian(member, spec, statistics).map(Self::Gaussian);
         }
-        match member.narrow() {
-            Some(dtype) => Ok(Self::Stored(dtype.clone(), member.stored(spec.layout())?)),
-            None => member.mean(spec.layout()).map(Self::Point),
+        let layout = spec.layout();
+        if let Some(dtype) = member.narrow() {
+            let mut bytes = member.stored(layout)?;
+            let size = bytes.len() / layout.len().max(1);
+            for range in statistics.iter().map(|tensor| layout.tensors()[*tensor].range()) {
+                bytes[range.start * size..range.end * size].fill(0);
+            }
+            return Ok(Self::Stored(dtype.clone(), bytes));
         }
+        let mut mean = member.mean(layout)?;
+        leave_out(&mut mean, statistics);
+        Ok(Self::Point(mean))
     }
 
     /// What a criterion compares of this checkpoint, which stays, and another.
@@ -77,10 +89,18 @@ impl Loaded {
     }
 }
 
-fn gaussian(member: &Member, spec: &Spec) -> Result<Gaussian> {
-    let mean = member.mean(spec.layout())?;
+fn gaussian(member: &Member, spec: &Spec, statistics: &[usize]) -> Result<Gaussian> {
+    let mut mean = member.mean(spec.layout())?;
     let std = member.std(&mean)?;
+    leave_out(&mut mean, statistics);
     Gaussian::new(mean, std)
+}
+
+fn leave_out(mean: &mut Params, statistics: &[usize]) {
+    for tensor in statistics {
+        let range = mean.layout().tensors()[*tensor].range();
+        mean.values_mut()[range].fill(0.0);
+    }
 }
 
 /// Checkpoints, each of which is read when it is needed.
@@ -88,6 +108,8 @@ fn gaussian(member: &Member, spec: &Spec) -> Result<Gaussian> {
 pub(in crate::experiment::stages) struct Gaussians<'a> {
     pub(in crate::experiment::stages) members: &'a [Member],
     pub(in crate::experiment::stages) spec: &'a Spec,
+    /// Tensors whose values are left out.
+    pub(in crate::experiment::stages) statistics: &'a [usize],
 }
 
 impl Members for Gaussians<'_> {
@@ -96,6 +118,6 @@ impl Members for Gaussians<'_> {
     }
 
     fn read(&self, index: usize) -> Result<Cow<'_, Gaussian>> {
-        gaussian(&self.members[index], self.spec).map(Cow::Owned)
+        gaussian(&self.members[index], self.spec, self.statistics).map(Cow::Owned)
     }
 }

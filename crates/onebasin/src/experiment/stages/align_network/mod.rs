@@ -40,7 +40,7 @@ pub struct AlignNetwork {
 
 impl Stage for AlignNetwork {
     const NAME: &'static str = "align-network";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
     const RESULT: &'static str = "alignment.json";
     const FOLDERS: &'static [(&'static str, &'static [&'static str])] = &[(PERMUTATIONS, &[".json"])];
     type Result = AlignNetworkResult;
@@ -148,13 +148,14 @@ impl Work<'_> {
     fn align(&self) -> Result<(Vec<Found>, Option<BeforeAndAfter>)> {
         let method = self.stage.settings.single()?;
         let (spec, pool) = (self.spec, &self.context.pool);
+        let statistics = &self.network.statistics()[..];
         let together = match self.stage.settings.to {
             Target::Mean => align::to_mean,
             Target::Universe => align::to_universe,
             Target::First | Target::Relabel => {
-                let fixed = Loaded::new(&self.members[0], spec)?;
+                let fixed = Loaded::new(&self.members[0], spec, statistics)?;
                 let pairs = (1..self.members.len()).map(|index| {
-                    let moved = Loaded::new(&self.members[index], spec)?;
+                    let moved = Loaded::new(&self.members[index], spec, statistics)?;
                     let task = format!("aligning {}", self.sources[index].name);
                     let (alignment, seconds) = self.context.measured(&task, |monitor| {
                         let features = fixed.features(&moved, method.criterion, spec.layout())?;
@@ -166,7 +167,7 @@ impl Work<'_> {
             }
         };
         let task = format!("aligning {} checkpoints", self.members.len());
-        let gaussians = Gaussians { members: self.members, spec };
+        let gaussians = Gaussians { members: self.members, spec, statistics };
         let (many, _) = self.context.measured(&task, |monitor| together(spec, &gaussians, method, pool, monitor))?;
         let ends = many.history.first().zip(many.history.last());
         let objective = ends.map(|(before, after)| BeforeAndAfter { before: *before, after: *after });

@@ -5,18 +5,24 @@ A process of its own, because Linux counts the memory of whoever started a progr
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 
 
-def run(command, python=sys.executable):
-    """The same from another program, with what the command printed."""
+def run(command, python=sys.executable, limit=None):
+    """The same from another program, with what the command printed. A command that takes more than `limit` seconds is ended."""
     import tempfile
 
     with tempfile.NamedTemporaryFile() as file, tempfile.TemporaryFile() as log:
         launcher = [python, "-I", "-S", __file__, file.name, *map(str, command)]
-        subprocess.run(launcher, stdout=log, stderr=subprocess.STDOUT, check=False)
+        process = subprocess.Popen(launcher, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            process.wait(limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         log.seek(0)
         text = log.read().decode(errors="replace")
         return json.loads(file.read() or '{"code": -1, "seconds": 0, "megabytes": 0}') | {"text": text}

@@ -1,12 +1,14 @@
 """Times onebasin, Git Re-Basin's weight matching in NumPy and SciPy, and the package rebasin on pairs of torchvision networks.
 
-All start at the identity. Weight matching ends when no assignment gains. The first checkpoint is never changed.
+All start at the identity. Weight matching ends when no assignment gains. The first checkpoint is never changed. Running statistics of batch
+normalisations are no part of the matching or of the objective.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -33,7 +35,8 @@ def make(name, folder, onebasin):
         catalogue.randomise(model, seed)
         torch.save(model.state_dict(), folder / file)
     found = subprocess.run([onebasin, "symmetry", folder / "net.pt2"], capture_output=True, text=True, check=True)
-    (folder / "net.toml").write_text(found.stdout)
+    kept = [line for line in found.stdout.splitlines() if not re.search(r'name = "[^"]*running_(mean|var)"', line)]
+    (folder / "net.toml").write_text("\n".join(kept) + "\n")
 
 
 def of_onebasin(onebasin, folder, threads, solver):
@@ -53,10 +56,12 @@ def of_onebasin(onebasin, folder, threads, solver):
     return answer | {"assignments": member["assignments"], "objective": objective(symmetry, fixed, moved, None)}
 
 
-def of_python(folder, threads, script, *arguments):
+def of_python(folder, threads, limit, script, *arguments):
     environment = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     os.environ |= environment
-    result = measured.run([sys.executable, "-B", HERE / script, folder, *arguments])
+    result = measured.run([sys.executable, "-B", HERE / script, folder, *arguments], limit=limit)
+    if result["code"] == -1:
+        return {"error": f"not finished after {limit:.0f} s"}
     if result["code"] != 0:
         lines = result["text"].strip().splitlines() or [f"it ended with code {result['code']}"]
         return {"error": lines[-1][:300]}
@@ -72,6 +77,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=pathlib.Path, help="for temporary files")
     parser.add_argument("--skip", nargs="*", default=[], help="contenders that are not timed")
+    parser.add_argument("--limit", type=float, help="seconds after which a peer is ended")
     parser.add_argument("--output", type=pathlib.Path, default=HERE / "peers.md", help="the table")
     options = parser.parse_args()
     rows, loads = [], []
@@ -82,8 +88,8 @@ def main():
             contenders = {
                 "onebasin, coordinate-descent": lambda: of_onebasin(options.onebasin, folder, options.threads, "coordinate-descent"),
                 "onebasin, best": lambda: of_onebasin(options.onebasin, folder, options.threads, "best"),
-                "NumPy + SciPy": lambda: of_python(folder, options.threads, "matching.py"),
-                "rebasin": lambda: of_python(folder, options.threads, "rebasin_peer.py", name),
+                "NumPy + SciPy": lambda: of_python(folder, options.threads, options.limit, "matching.py"),
+                "rebasin": lambda: of_python(folder, options.threads, options.limit, "rebasin_peer.py", name),
             }
             contenders = {title: call for title, call in contenders.items() if title not in options.skip}
             found = {title: [] for title in contenders}

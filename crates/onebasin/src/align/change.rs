@@ -95,15 +95,12 @@ impl Objective<'_> {
                 for at in rest {
                     let places = [unit, new as usize, old[unit] as usize].map(|unit| base + at + unit * view.stride);
                     let [at, new, old] = places;
-                    match (view.other, partner) {
-                        (Some((_, stride)), Some(partner)) => {
-                            let row = |from: usize, indices| fixed.gathered(at, moved, from, stride, indices);
-                            gain.add(1.0, row(new, partner[0]), row(old, partner[1]));
-                        }
-                        _ => {
-                            let at = fixed.at(at);
-                            gain.add(1.0, product(at, moved.at(new)), product(at, moved.at(old)));
-                        }
+                    if let (Some((_, stride)), Some(partner)) = (view.other, partner) {
+                        let row = |from: usize, indices| fixed.gathered(at, moved, from, stride, indices);
+                        gain.add(1.0, row(new, partner[0]), row(old, partner[1]));
+                    } else {
+                        let at = fixed.at(at);
+                        gain.add(1.0, product(at, moved.at(new)), product(at, moved.at(old)));
                     }
                 }
             }

@@ -263,7 +263,9 @@ impl<'a, 'w, 'm> Workspace<'a, 'w, 'm> {
             .map(|group| vec![1.0 / objective.size(*group) as f32; objective.size(*group).pow(2)])
             .collect();
         if costs.kept < Kept::Parts {
-            groups.iter().for_each(|group| costs.begin(*group));
+            for group in &groups {
+                costs.begin(*group);
+            }
         }
         let mut gradients: Vec<Vec<f32>> = groups.iter().map(|group| costs.matrices[*group].clone()).collect();
         for _ in 0..STEPS {

@@ -32,6 +32,7 @@ pub mod geometry;
 pub mod pack;
 pub mod convolve;
 pub mod outer;
+pub mod quantise;
 pub mod int8;
 pub mod marginals;
 pub mod sparse;

@@ -5,7 +5,8 @@
 
 use super::objective::{Local, Objective};
 use crate::symmetry::Patch;
-use onebasin_kernels::int8::{Codes, LARGEST, Matrix, Products, Scratch, Source, quantise};
+use onebasin_kernels::int8::{Codes, Products, Scratch};
+use onebasin_kernels::quantise::{LARGEST, Matrix, Source, quantise};
 use onebasin_kernels::{Isa, ThreadPool, marginals};
 use std::ops::Range;
 

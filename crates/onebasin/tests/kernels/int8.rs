@@ -3,8 +3,9 @@
 use crate::plain::normals;
 use onebasin::rng::{Stream, below};
 use onebasin_kernels::geometry::blocks;
-use onebasin_kernels::int8::{Codes, LARGEST, Matrix, Products, Scratch, Source, quantise};
+use onebasin_kernels::int8::{Codes, Products, Scratch};
 use onebasin_kernels::lanes::BLOCK;
+use onebasin_kernels::quantise::{LARGEST, Matrix, Source, quantise};
 use onebasin_kernels::{Isa, ThreadPool};
 use proptest::prelude::*;
 use std::ops::Range;

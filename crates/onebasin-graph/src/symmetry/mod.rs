@@ -44,6 +44,8 @@ pub struct TensorAxes {
     pub shape: Vec<usize>,
     /// The segments of each axis.
     pub axes: Vec<Vec<Segment>>,
+    /// Whether it holds running statistics of a batch normalisation: means or variances of activations, not parameters.
+    pub statistics: bool,
 }
 
 /// Units of a tensor that stay fixed, and why.

@@ -183,7 +183,9 @@ fn describe(graph: &Graph, axes: &Axes, parts: &Parts, families: &Families) -> S
         let (shape, merged) = merge(&graph.values()[value].shape, &parts[value], families);
         let segments = |parts: &Vec<Part>| parts.iter().map(|part| segment(part, axes, &known, &flat)).collect();
         let axes = merged.iter().map(segments).collect();
-        all.push(TensorAxes { name: graph.values()[value].name.clone(), shape, axes });
+        let name = graph.values()[value].name.clone();
+        let statistics = graph.statistics().contains(&name);
+        all.push(TensorAxes { name, shape, axes, statistics });
     }
     let fixed = fixed_units(graph, axes);
     Symmetry { groups, tensors: all, fixed }

@@ -15,6 +15,7 @@ const HEAD: &str = "\
 # An axis is the name of a group, or `-` for indices that stay fixed. `4 * units` are four blocks of all units one behind the other,
 # `units * 49` has 49 neighbouring indices for each unit, and `-8 + units` is 8 fixed indices and then the units.
 # A group `within` another has equal blocks, which are permuted as that group is, and units that may move within their block.
+# Running means and variances of batch normalisations have `statistics = true`: they are permuted, but do not decide which units match.
 ";
 
 #[derive(Deserialize)]
@@ -38,6 +39,8 @@ struct TensorText {
     name: String,
     shape: Vec<usize>,
     axes: Vec<String>,
+    #[serde(default)]
+    statistics: bool,
 }
 
 impl Symmetry {
@@ -51,9 +54,11 @@ impl Symmetry {
             line(format!("  {{ name = {}, units = {units}{} }},", quoted(name), within.unwrap_or_default()));
         }
         line("]\n\ntensors = [".to_owned());
-        for TensorAxes { name, shape, axes } in &self.tensors {
-            let axes: Vec<String> = axes.iter().map(|segments| quoted(&self.axis(segments))).collect();
-            line(format!("  {{ name = {}, shape = {shape:?}, axes = [{}] }},", quoted(name), axes.join(", ")));
+        for TensorAxes { name, shape, axes, statistics } in &self.tensors {
+            let (name, axes) = (quoted(name), axes.iter().map(|segments| quoted(&self.axis(segments))));
+            let axes = axes.collect::<Vec<String>>().join(", ");
+            let statistics = if *statistics { ", statistics = true" } else { "" };
+            line(format!("  {{ name = {name}, shape = {shape:?}, axes = [{axes}]{statistics} }},"));
         }
         line("]".to_owned());
         let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -107,7 +112,7 @@ impl Symmetry {
             groups.push(Group { name: name.clone(), units: *units, within: within.as_ref().map(parent).transpose()? });
         }
         let (mut tensors, mut names) = (Vec::new(), BTreeSet::new());
-        for TensorText { name, shape, axes } in &file.tensors {
+        for TensorText { name, shape, axes, statistics } in &file.tensors {
             let fault = |fault: String| error(format!("tensor `{name}`: {fault}"));
             if !names.insert(name) {
                 return Err(fault("it is there twice".to_owned()));
@@ -117,7 +122,7 @@ impl Symmetry {
             }
             let read = |(axis, &size): (&String, &usize)| read_axis(axis, size, &groups, &known).map_err(fault);
             let axes = axes.iter().zip(shape).map(read).collect::<Result<_>>()?;
-            tensors.push(TensorAxes { name: name.clone(), shape: shape.clone(), axes });
+            tensors.push(TensorAxes { name: name.clone(), shape: shape.clone(), axes, statistics: *statistics });
         }
         Ok(Self { groups, tensors, fixed: Vec::new() })
     }
@@ -201,8 +206,14 @@ mod tests {
                         vec![segment(None, 8, 1, 1), segment(Some(0), 4, 2, 1), segment(Some(3), 3, 1, 1)],
                         vec![segment(Some(2), 6, 1, 4)],
                     ],
+                    statistics: false,
                 },
-                TensorAxes { name: "b".to_owned(), shape: vec![5], axes: vec![vec![segment(None, 5, 1, 1)]] },
+                TensorAxes {
+                    name: "b".to_owned(),
+                    shape: vec![5],
+                    axes: vec![vec![segment(None, 5, 1, 1)]],
+                    statistics: true,
+                },
             ],
             fixed: Vec::new(),
         }

@@ -102,9 +102,8 @@ impl Network {
 
     /// Indices in the symmetry of the tensors that hold running statistics of batch normalisations.
     pub fn statistics(&self) -> Vec<usize> {
-        let Some(graph) = self.graph() else { return Vec::new() };
-        let names: BTreeSet<&String> = graph.statistics().iter().collect();
-        self.feeds.iter().filter(|feed| names.contains(&feed.name)).map(|feed| feed.tensor).collect()
+        let tensors = self.symmetry.tensors.iter().enumerate();
+        tensors.filter(|(_, tensor)| tensor.statistics).map(|(index, _)| index).collect()
     }
 
     /// The ONNX file that it was read from, if it was one.
@@ -230,12 +229,12 @@ impl Network {
         let tensors = self.symmetry.tensors.iter().enumerate().map(|(index, tensor)| {
             let feed = self.feeds.iter().find(|feed| feed.tensor == index).expect("each tensor is fed");
             let own = again.tensors.iter().find(|own| own.name == feed.name).expect("the graph is the same").clone();
-            let (mut shape, mut axes) = (own.shape, own.axes);
+            let mut own = TensorAxes { name: tensor.name.clone(), ..own };
             if feed.transposed {
-                shape.reverse();
-                axes.reverse();
+                own.shape.reverse();
+                own.axes.reverse();
             }
-            TensorAxes { name: tensor.name.clone(), shape, axes }
+            own
         });
         let tensors = tensors.collect();
         self.symmetry = Symmetry { tensors, ..again };

@@ -87,6 +87,7 @@ mod tests {
             name: name.to_owned(),
             shape: shape.to_vec(),
             axes: shape.iter().map(|size| fixed(*size)).collect(),
+            statistics: false,
         };
         let tensors = vec![tensor("a.weight", &[3, 2]), tensor("a.bias", &[3]), tensor("b.weight", &[1, 3])];
         Symmetry { groups: Vec::new(), tensors, fixed: Vec::new() }

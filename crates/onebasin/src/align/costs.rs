@@ -15,9 +15,9 @@ use onebasin_kernels::{Aligned, ThreadPool};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// Bytes of matrices that may be kept, however small the features are.
+/// Bytes of matrices and of what neighbours contribute that are kept, however small the features are; of matrices alone, twice as many.
 const SMALL: u128 = 64 << 20;
-/// Of larger features, the matrices that are kept may take one part in so many.
+/// Of larger features, one part in so many.
 const SHARE: u128 = 8;
 
 /// What is kept of the matrices from one update to the next.

@@ -49,7 +49,7 @@ impl Solver {
         let objective = Objective::new(spec, Vec::new(), None)?;
         let room = Room::of(&objective, features);
         let relaxed = match self {
-            Self::FrankWolfe if room.kept < Kept::Parts => 3,
+            Self::FrankWolfe if room.kept == Kept::Nothing => 3,
             Self::FrankWolfe => 2,
             Self::Best if room.kept == Kept::Parts => 2,
             _ => 0,

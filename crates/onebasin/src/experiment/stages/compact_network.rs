@@ -1,9 +1,11 @@
 //! One Gaussian in the place of several checkpoints of any network, measured on the user's own examples.
 
+use super::align_network::leave_out;
 use super::compact::{Compact, CompactResult, CompactSettings, Evaluator, Samples, Work, write};
 use super::network_inputs::{NetworkInputs, Opened};
 use crate::error::{Error, Result};
 use crate::experiment::{Context, Folder, Section, Stage, inputs};
+use crate::params::Params;
 use crate::posterior::{Posterior, Samples as Points};
 use crate::store::Provenance;
 use serde::Serialize;
@@ -22,7 +24,7 @@ pub struct CompactNetwork {
 
 impl Stage for CompactNetwork {
     const NAME: &'static str = "compact-network";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
     type Result = CompactResult;
 
     fn inputs(&self) -> Vec<PathBuf> {
@@ -50,7 +52,13 @@ impl Stage for CompactNetwork {
             return Err(Error::Count { need: "a Gaussian needs at least 2 checkpoints", got: count });
         }
         let points = opened.members[..count].iter().map(|member| member.mean(opened.spec.layout()));
-        let draws = Posterior::Samples(Points::new(points.collect::<Result<_>>()?, 1)?);
+        let points: Vec<Params> = points.collect::<Result<_>>()?;
+        let mut compared = points.clone();
+        for point in &mut compared {
+            leave_out(point, &opened.network.statistics());
+        }
+        let [draws, compared] = [points, compared].map(|points| Points::new(points, 1).map(Posterior::Samples));
+        let (draws, compared) = (draws?, compared?);
         let Opened { spec, predictor, examples, .. } = opened;
         let provenance = Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -60,7 +68,7 @@ impl Stage for CompactNetwork {
         };
         let mut evaluator = Evaluator::of_network(settings, predictor, examples, context);
         let samples = Samples { draws: &draws, chains: None, sources: &sources, provenance: &provenance };
-        let work = Work { settings, samples, spec: &spec, scales: None, context };
+        let work = Work { settings, samples, spec: &spec, scales: None, compared: Some(&compared), context };
         let (result, gaussians) = work.fit(&mut evaluator, None)?;
         write(&gaussians, folder)?;
         Ok(result)

@@ -96,7 +96,8 @@ fn gaussian(member: &Member, spec: &Spec, statistics: &[usize]) -> Result<Gaussi
     Gaussian::new(mean, std)
 }
 
-fn leave_out(mean: &mut Params, statistics: &[usize]) {
+/// Makes the values of some tensors zero, so that they are not compared.
+pub(in crate::experiment::stages) fn leave_out(mean: &mut Params, statistics: &[usize]) {
     for tensor in statistics {
         let range = mean.layout().tensors()[*tensor].range();
         mean.values_mut()[range].fill(0.0);

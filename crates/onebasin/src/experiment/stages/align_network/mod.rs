@@ -3,7 +3,7 @@
 mod load;
 mod result;
 
-pub(super) use load::{Gaussians, Loaded};
+pub(super) use load::{Gaussians, Loaded, leave_out};
 pub use result::{AlignNetworkResult, NetworkFacts, PermutedCheckpoint};
 
 use super::align::{AlignSettings, BeforeAndAfter, Objective, Permutation, Target, permutations_file};
@@ -59,12 +59,13 @@ impl Stage for AlignNetwork {
         let sources = inputs::find(&self.checkpoints, Some(&folder.join("")))?;
         let (network, members) = Network::open(&self.network, &self.reading)?.bind(&self.checkpoints)?;
         let spec = Spec::of_network(network.symmetry())?;
-        let bytes: u128 = members.iter().map(|member| member.bytes(spec.layout())).sum();
-        // Costs are made of features of 8 bits, which each axis of a tensor has in an order of its own.
-        let quantised: u128 = members.iter().map(|member| 2 * member.moments() * spec.layout().len() as u128).sum();
-        let bytes = bytes + quantised + self.settings.single()?.solver.bytes(&spec, bytes)?;
+        let bytes = self.bytes(&members, &spec)?;
         let what = format!("aligning {} checkpoints", members.len());
-        context.check_memory(&what, bytes, "align fewer at a time, or by the solver `coordinate-descent`")?;
+        context.check_memory(
+            &what,
+            bytes,
+            "use a machine with more memory, or align with the first checkpoint (`to` first)",
+        )?;
         let work = Work { stage: self, network: &network, spec: &spec, members: &members, sources: &sources, context };
         let (found, together) = work.align()?;
 
@@ -93,6 +94,27 @@ impl Stage for AlignNetwork {
 }
 
 impl AlignNetwork {
+    /// Bytes of memory that the alignment takes, about.
+    fn bytes(&self, members: &[Member], spec: &Spec) -> Result<u128> {
+        let (values, count) = (spec.layout().len() as u128, members.len() as u128);
+        let single = size_of::<f32>() as u128;
+        let (features, moments, more) = match self.settings.to {
+            Target::First | Target::Relabel => {
+                // The one that stays, and one of the others at a time.
+                let mut all: Vec<u128> = members[1..].iter().map(|member| member.bytes(spec.layout())).collect();
+                all.sort_unstable();
+                let pair = members[0].bytes(spec.layout()) + all.last().copied().unwrap_or(0);
+                (pair, members.iter().map(Member::moments).max().unwrap_or(1), 0)
+            }
+            // A Gaussian, the mean of others, and their sums in f64; each member six times over in the universe.
+            Target::Mean => (4 * single * values, 2, 6 * single * values),
+            Target::Universe => (4 * single * values, 2, (6 + 12 * count) * single * values),
+        };
+        // Costs are made of features of 8 bits, which each axis of a tensor has in an order of its own.
+        let quantised = 4 * moments * values;
+        Ok(features + more + quantised + self.settings.single()?.solver.bytes(spec, features)?)
+    }
+
     /// Refuses settings that need more than a checkpoint and its network.
     fn check(&self) -> Result<()> {
         let AlignSettings { to, criteria, balance, exclude_prior, .. } = &self.settings;

@@ -219,7 +219,7 @@ impl Stage for Compact {
         let mut evaluator = Evaluator::new(settings, &sources[0], first, context)?;
         let samples = Samples { draws: &pooled, chains: pooled.chains(), sources: &sources, provenance: first };
         let lesson = settings.distil.map(|epochs| lesson(epochs, &pooled, &mut evaluator, context)).transpose()?;
-        let work = Work { settings, samples, spec: &spec, scales: scales.as_ref(), context };
+        let work = Work { settings, samples, spec: &spec, scales: scales.as_ref(), compared: None, context };
         let (result, gaussians) = work.fit(&mut evaluator, lesson.as_ref())?;
         // All that can be wrong with the input has been found by now.
         write(&gaussians, folder)?;
@@ -250,6 +250,8 @@ pub(super) struct Work<'a> {
     pub(super) samples: Samples<'a>,
     pub(super) spec: &'a Spec,
     pub(super) scales: Option<&'a Scales>,
+    /// What is compared in place of the samples to find their permutations.
+    pub(super) compared: Option<&'a dyn Draws>,
     pub(super) context: &'a Context<'a>,
 }
 
@@ -264,7 +266,7 @@ impl Work<'_> {
         evaluator: &mut Evaluator<'_>,
         lesson: Option<&Lesson>,
     ) -> Result<(CompactResult, Vec<(String, StoredPosterior)>)> {
-        let Self { settings, samples, spec, scales, context } = self;
+        let Self { settings, samples, spec, scales, compared, context } = self;
         let count = samples.draws.draws(usize::MAX);
         let mut result = CompactResult {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -280,7 +282,8 @@ impl Work<'_> {
         let source: &dyn Draws = balanced.as_ref().map_or(samples.draws, |balanced| balanced);
         let mut gaussians = Vec::new();
         for &relabelling in &settings.relabellings {
-            let (permutations, history, seconds) = relabelling.find(spec, source, settings, context)?;
+            let compared = compared.unwrap_or(source);
+            let (permutations, history, seconds) = relabelling.find(spec, compared, settings, context)?;
             let relabelled = Transformed::relabelled(source, spec, &permutations)?;
             let largest = settings.ranks.iter().copied().max().unwrap_or(0);
             let fit = context.monitored(&format!("{relabelling}: fitting"), |monitor| {

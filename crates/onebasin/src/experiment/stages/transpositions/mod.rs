@@ -155,7 +155,7 @@ impl TranspositionsSettings {
 
 impl Stage for TranspositionsSettings {
     const NAME: &'static str = "transpositions";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
     const FILES: &'static [&'static str] = results::TABLES;
     type Result = TranspositionsResult;
 

@@ -111,7 +111,7 @@ impl Kernel for Products<'_> {
             for (index, row) in range.clone().enumerate() {
                 let (from, to) = ((codes[0], row * block), &mut first[index * TOGETHER..][..lanes]);
                 let corrections = &mut corrections[index * BLOCK..][..BLOCK];
-                // SAFETY: the places are inside of the block.
+                // SAFETY: this is compiled for the same instruction set, and there are sixteen corrections.
                 unsafe { V::call(Collect::<false> { from, places: places[0], to, corrections }) };
             }
             let mut column = 0;
@@ -124,7 +124,7 @@ impl Kernel for Products<'_> {
                 };
                 for at in 0..column_blocks {
                     let (from, to) = ((codes[1], (column + at) * block), &mut second[at * TOGETHER..][..lanes]);
-                    // SAFETY: as above.
+                    // SAFETY: this is compiled for the same instruction set; without a sign nothing is corrected.
                     unsafe { V::call(Collect::<true> { from, places: places[1], to, corrections: &mut [] }) };
                 }
                 for (index, row) in range.clone().enumerate() {

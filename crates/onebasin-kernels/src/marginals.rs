@@ -141,13 +141,8 @@ impl<'a> Indices<'a> {
     }
 
     /// Number of indices.
-    pub fn len(self) -> usize {
+    pub fn count(self) -> usize {
         self.values.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(self) -> bool {
-        self.values.is_empty()
     }
 }
 

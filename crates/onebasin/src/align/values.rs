@@ -99,7 +99,7 @@ impl Values<'_> {
             return gathered(isa, &a[at..], &b[from..], stride, indices);
         }
         let row = |values: &Self, first: usize| -> Vec<f32> {
-            (0..indices.len()).map(|index| values.at(first + index * stride)).collect()
+            (0..indices.count()).map(|index| values.at(first + index * stride)).collect()
         };
         gathered(isa, &row(self, at), &row(other, from), 1, indices)
     }

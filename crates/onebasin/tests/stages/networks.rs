@@ -7,7 +7,8 @@ use onebasin::experiment::{
 };
 use onebasin::foreign::Reading;
 use onebasin::threads::pool;
-use onebasin_checkpoint::Checkpoint;
+use onebasin_checkpoint::{Checkpoint, DType};
+use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -60,6 +61,46 @@ fn compact_posteriors_of_checkpoints_give_the_golden_results() {
     let folder = tempfile::tempdir().unwrap();
     let settings = CompactSettings { ranks: vec![0], draws: 5, ..CompactSettings::default() };
     check("compact-network", &CompactNetwork { settings, inputs: files(folder.path()) }, folder.path());
+}
+
+/// The floating-point tensors of a checkpoint as a safetensors file of one type, with values that bfloat16 has.
+fn rounded(from: &Path, dtype: &DType, name: &str, to: &Path) {
+    let checkpoint = Checkpoint::open(from).unwrap();
+    let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
+    for (index, tensor) in checkpoint.tensors().iter().enumerate().filter(|(_, tensor)| tensor.dtype.is_float()) {
+        let mut values = vec![0.0; tensor.shape.iter().product()];
+        checkpoint.read_f32(index, &mut values).unwrap();
+        DType::BF16.decode(&DType::BF16.encode(&values).unwrap(), &mut values).unwrap();
+        let start = data.len();
+        data.extend(dtype.encode(&values).unwrap());
+        let own = json!({ "dtype": name, "shape": tensor.shape, "data_offsets": [start, data.len()] });
+        header.insert(tensor.name.rsplit_once("module.").map_or(&*tensor.name, |(_, own)| own).to_owned(), own);
+    }
+    let header = serde_json::to_string(&header).unwrap();
+    let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat();
+    fs::write(to, bytes).unwrap();
+}
+
+/// Values of 16 bits are compared in their own type, which must not make a difference.
+#[test]
+fn checkpoints_of_16_bits_are_aligned_as_those_of_32() {
+    let folder = tempfile::tempdir().unwrap();
+    let NetworkInputs { reading, network, checkpoints, .. } = files(folder.path());
+    let context = Context { pool: pool(2).unwrap(), data: Path::new(""), host: &Silent };
+    let found = [(DType::F32, "F32"), (DType::BF16, "BF16")].map(|(dtype, name)| {
+        let own = folder.path().join(name);
+        fs::create_dir(&own).unwrap();
+        let files = ["a", "b"].map(|file| own.join(format!("{file}.safetensors")));
+        checkpoints.iter().zip(&files).for_each(|(from, to)| rounded(from, &dtype, name, to));
+        let (settings, reading, network) = (AlignSettings::default(), reading.clone(), network.clone());
+        let stage = AlignNetwork { settings, reading, network, checkpoints: files.to_vec() };
+        let found = stage.run_in(&own.join("aligned"), Existing::Refuse, &context).unwrap();
+        assert!(found.members[0].checked.is_unchanged());
+        let objective = found.members[0].objective.clone().unwrap();
+        let permutations = fs::read_to_string(own.join("aligned").join(&found.members[0].permutations_file)).unwrap();
+        (serde_json::to_value(objective).unwrap(), permutations)
+    });
+    assert_eq!(found[0], found[1]);
 }
 
 /// Running statistics have the scale of activations, which no weight depends on.

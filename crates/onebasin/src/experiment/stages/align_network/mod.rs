@@ -101,9 +101,8 @@ impl AlignNetwork {
         let (features, moments, more) = match self.settings.to {
             Target::First | Target::Relabel => {
                 // The one that stays, and one of the others at a time.
-                let mut all: Vec<u128> = members[1..].iter().map(|member| member.bytes(spec.layout())).collect();
-                all.sort_unstable();
-                let pair = members[0].bytes(spec.layout()) + all.last().copied().unwrap_or(0);
+                let of = |member: &Member| member.bytes(spec.layout());
+                let pair = of(&members[0]) + members[1..].iter().map(of).max().unwrap_or(0);
                 (pair, members.iter().map(Member::moments).max().unwrap_or(1), 0)
             }
             // A Gaussian, the mean of others, and their sums in f64; each member six times over in the universe.

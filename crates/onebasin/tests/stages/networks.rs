@@ -74,7 +74,7 @@ fn rounded(from: &Path, dtype: &DType, name: &str, to: &Path) {
         let start = data.len();
         data.extend(dtype.encode(&values).unwrap());
         let own = json!({ "dtype": name, "shape": tensor.shape, "data_offsets": [start, data.len()] });
-        header.insert(tensor.name.rsplit_once("module.").map_or(&*tensor.name, |(_, own)| own).to_owned(), own);
+        header.insert(tensor.name.clone(), own);
     }
     let header = serde_json::to_string(&header).unwrap();
     let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat();
@@ -96,7 +96,7 @@ fn checkpoints_of_16_bits_are_aligned_as_those_of_32() {
         let stage = AlignNetwork { settings, reading, network, checkpoints: files.to_vec() };
         let found = stage.run_in(&own.join("aligned"), Existing::Refuse, &context).unwrap();
         assert!(found.members[0].checked.is_unchanged());
-        let objective = found.members[0].objective.clone().unwrap();
+        let objective = found.members[0].objective.unwrap();
         let permutations = fs::read_to_string(own.join("aligned").join(&found.members[0].permutations_file)).unwrap();
         (serde_json::to_value(objective).unwrap(), permutations)
     });

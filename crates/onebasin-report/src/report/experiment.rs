@@ -103,7 +103,7 @@ impl Experiment {
 
     /// The posteriors that were trained.
     pub(super) fn posteriors(&self, prefix: &str) -> Option<Section> {
-        let numbers = ["parameters", "test error, %", "test NLL", "trained in"];
+        let numbers = ["parameters", "test error, %", "test NLL", "test ECE", "trained in"];
         let mut table = draw::table(&["posterior"], numbers);
         let mut seen: Vec<&str> = Vec::new();
         let mut quality = None;
@@ -121,6 +121,7 @@ impl Experiment {
                 posterior.parameters.to_string(),
                 format!("{:.2}", 100.0 * test.error),
                 format!("{:.4}", test.nll),
+                draw::or_dash(posterior.result.calibration, |calibration| format!("{:.4}", calibration.ece)),
                 draw::or_dash(seconds, |seconds| duration(*seconds)),
             ]);
         }

@@ -5,7 +5,7 @@ use crate::draw;
 use crate::table::Alignment::Left;
 use crate::table::Table;
 use onebasin::experiment::stages::train::TrainResult;
-use onebasin::measure::Quality;
+use onebasin::measure::{Calibration, Quality};
 
 /// One line for each measure.
 pub fn table(result: &TrainResult) -> Table {
@@ -22,6 +22,10 @@ pub fn table(result: &TrainResult) -> Table {
     row("posterior samples averaged", result.test.samples.to_string());
     row("test accuracy", format!("{:.2} %", 100.0 * (1.0 - result.test.error)));
     row("test nll", format!("{:.5}", result.test.nll));
+    if let Some(Calibration { brier, ece }) = result.calibration {
+        row("test Brier score", format!("{brier:.5}"));
+        row("test expected calibration error", format!("{ece:.5}"));
+    }
     if let Some(chains) = &result.chains {
         row("samples per chain", chains.samples.to_string());
         row("largest R-hat of test probabilities", format!("{:.4}", chains.max_rhat));

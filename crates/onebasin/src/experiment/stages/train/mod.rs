@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::experiment::{Context, Existing, Folder, Stage, TrainConfig, inputs};
 use crate::infer::Schedule;
 use crate::infer::diagnostics::Convergence;
-use crate::measure::Quality;
+use crate::measure::{Calibration, Quality};
 use files::Files;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -64,6 +64,9 @@ pub struct TrainResult {
     pub training: BTreeMap<String, Option<f64>>,
     /// Quality of the predictions on the test examples.
     pub test: Quality,
+    /// Calibration of the same predictions; none in results of revision 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub calibration: Option<Calibration>,
     /// Convergence of the predicted probabilities of some test examples, for Markov chains.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub chains: Option<Convergence>,
@@ -74,7 +77,7 @@ pub struct TrainResult {
 
 impl Stage for Train {
     const NAME: &'static str = "train";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
     const RESULT: &'static str = "result.json";
     type Result = TrainResult;
 

@@ -9,7 +9,7 @@ use crate::experiment::folder::write_json;
 use crate::experiment::{Context, POSTERIOR, TrainConfig, posterior_file};
 use crate::infer::diagnostics::Convergence;
 use crate::infer::{Divergence, Inference, Info, Problem, Vectors, diagnostics};
-use crate::measure::Quality;
+use crate::measure::{Calibration, Quality};
 use crate::params::Params;
 use crate::posterior::{Draws, Predictor, SampleProbabilities};
 use crate::progress::{Monitor, Progress};
@@ -189,14 +189,20 @@ impl<'a> Training<'a> {
 
     fn evaluate_on_the_way(&mut self) -> Result<()> {
         let Some(posterior) = self.prepared.inference.posterior() else { return Ok(()) };
-        let quality = self.quality(&posterior, self.prepared.config.evaluate.eval_samples, &mut Monitor::silent())?;
+        let samples = self.prepared.config.evaluate.eval_samples;
+        let (quality, _) = self.quality(&posterior, samples, &mut Monitor::silent())?;
         let values = [("test_error", quality.error), ("test_nll", quality.nll)];
         self.record(&values)?;
         self.context.host.message(&format!("epoch {:.1}: {}", self.prepared.inference.epoch(), shown(&values)));
         Ok(())
     }
 
-    fn quality(&mut self, posterior: &dyn Draws, samples: usize, monitor: &mut Monitor<'_>) -> Result<Quality> {
+    fn quality(
+        &mut self,
+        posterior: &dyn Draws,
+        samples: usize,
+        monitor: &mut Monitor<'_>,
+    ) -> Result<(Quality, Calibration)> {
         let mean = self.prepared.predictor.mean(
             posterior,
             &self.prepared.test,
@@ -204,7 +210,8 @@ impl<'a> Training<'a> {
             self.prepared.config.seed,
             monitor,
         )?;
-        Quality::of(&mean, self.prepared.test.dataset().labels(), posterior.draws(samples))
+        let labels = self.prepared.test.dataset().labels();
+        Ok((Quality::of(&mean, labels, posterior.draws(samples))?, Calibration::of(&mean, labels)?))
     }
 
     /// Writes a line of the log and an event.
@@ -274,11 +281,12 @@ impl<'a> Training<'a> {
         let samples = self.samples.take();
         let posterior = self.prepared.inference.posterior();
         let (wanted, context) = (self.prepared.config.evaluate.samples, self.context);
-        let test = context.monitored("predicting the test examples", |monitor| match (&posterior, &samples) {
-            (Some(posterior), _) => self.quality(posterior, wanted, monitor),
-            (None, Some(samples)) => self.quality(samples, wanted, monitor),
-            (None, None) => unreachable!("a method yields a posterior or samples"),
-        })?;
+        let (test, calibration) =
+            context.monitored("predicting the test examples", |monitor| match (&posterior, &samples) {
+                (Some(posterior), _) => self.quality(posterior, wanted, monitor),
+                (None, Some(samples)) => self.quality(samples, wanted, monitor),
+                (None, None) => unreachable!("a method yields a posterior or samples"),
+            })?;
         let chains = samples.as_ref().map(|samples| self.convergence(samples)).transpose()?;
         let (provenance, file) = (self.provenance(), self.files.join(POSTERIOR));
         match (posterior, &samples) {
@@ -296,6 +304,7 @@ impl<'a> Training<'a> {
             epochs: self.prepared.inference.epoch(),
             training: std::mem::take(&mut self.last),
             test,
+            calibration: Some(calibration),
             chains,
             warnings,
         };

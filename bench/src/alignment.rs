@@ -13,7 +13,7 @@ use onebasin::align;
 use onebasin::align::{Between, Learning, Session, Settings, Solver, Tau};
 use onebasin::arch::{Arch, Preset, ResNet, Role};
 use onebasin::data::{Dataset, Examples, Scaling, Standardisation};
-use onebasin::net::Likelihood;
+use onebasin::net::{Likelihood, Precision};
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
 use onebasin::progress::Monitor;
@@ -62,7 +62,16 @@ pub(crate) fn learned(network: &str, threads: usize) -> Result<Case, Box<dyn Err
     let examples = Examples::new(dataset, standardisation)?;
     let pool = ThreadPool::new(threads)?;
     let tau = Tau::Midpoint;
-    let learning = Learning { steps: 20, restarts: 0, batch: 256, learning_rate: 0.1, tau, repair: false, seed: 0 };
+    let learning = Learning {
+        steps: 20,
+        restarts: 0,
+        batch: 256,
+        learning_rate: 0.1,
+        tau,
+        repair: false,
+        precision: Precision::F32,
+        seed: 0,
+    };
     let call = move || {
         let (fixed, moved) = (&fixed, &moved);
         let between = Between { arch: &arch, likelihood: Likelihood::Softmax, fixed, moved, examples: &examples };

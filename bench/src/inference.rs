@@ -7,7 +7,7 @@ use onebasin::data;
 use onebasin::data::{Dataset, Examples, Scaling, Split, Standardisation};
 use onebasin::infer::{Hmc, HmcConfig, Inference, Optimise, Prior, Problem, Vi, ViConfig};
 use onebasin::measure::{BarrierSettings, Curves};
-use onebasin::net::Likelihood;
+use onebasin::net::{Likelihood, Precision};
 use onebasin::params::Params;
 use onebasin::path::Geodesic;
 use onebasin::posterior::{Gaussian, Posterior, Predictor};
@@ -70,7 +70,7 @@ pub(crate) fn predictive(network: &str, threads: usize) -> Result<Case, Box<dyn 
     let layout = problem.arch.layout();
     let std = Params::from_values(layout, vec![0.01; layout.len()])?;
     let posterior = Posterior::Gaussian(Gaussian::new(problem.arch.initialise(0), std)?);
-    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, &pool(threads)?)?;
+    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, Precision::F32, &pool(threads)?)?;
     let call = move || {
         black_box(predictor.mean(&posterior, &problem.training, SAMPLES, 0, &mut Monitor::silent())?);
         Ok(())
@@ -85,7 +85,7 @@ pub(crate) fn barrier(network: &str, threads: usize) -> Result<Case, Box<dyn Err
     let end =
         |seed| Gaussian::new(problem.arch.initialise(seed), Params::from_values(layout, vec![0.01; layout.len()])?);
     let (from, to) = (end(0)?, end(1)?);
-    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, &pool(threads)?)?;
+    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, Precision::F32, &pool(threads)?)?;
     let settings = BarrierSettings { points: 3, samples: 16, replicates: 200, seed: 0 };
     let call = move || {
         let path = Geodesic::new(&from, &to)?;
@@ -130,6 +130,7 @@ fn problem(preset: Preset, split: Split, variance: f64) -> Result<Problem, Box<d
         likelihood: Likelihood::Softmax,
         prior: Prior { variance, scaling: onebasin::infer::Scaling::One },
         temperature: 1.0,
+        precision: Precision::F32,
     })
 }
 

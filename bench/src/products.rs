@@ -8,6 +8,7 @@ use onebasin::net::Net;
 use onebasin::params::Params;
 use onebasin::rng::Stream;
 use onebasin::threads::pool;
+use onebasin_kernels::bf16::Factors;
 use onebasin_kernels::convolve::Convolve;
 use onebasin_kernels::geometry::{Geometry, Plane, TILE, blocks};
 use onebasin_kernels::outer::WeightGradient;
@@ -127,6 +128,7 @@ fn layer(kind: &str, product: Product) -> Call {
         return Box::new(move || {
             isa.run(WeightGradient {
                 geometry: &geometry,
+                factors: Factors::Singles,
                 columns: IMAGES,
                 images: 1,
                 x: &x,
@@ -153,6 +155,7 @@ fn layer(kind: &str, product: Product) -> Call {
         isa.run(Convolve {
             pass: &pass,
             columns: IMAGES,
+            factors: Factors::Singles,
             x: from,
             weights: &tiles,
             weight_block,

@@ -8,10 +8,11 @@ pub(crate) fn details() -> String {
     let threads = std::thread::available_parallelism().map_or_else(|_| "unknown".to_owned(), |count| count.to_string());
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     format!(
-        "onebasin {}\ncommit: {commit}\nfeatures: none\nprofile: {profile}\ntarget: {}-{}\ninstruction set: {}\nthreads: {threads}\n",
+        "onebasin {}\ncommit: {commit}\nfeatures: none\nprofile: {profile}\ntarget: {}-{}\ninstruction set: {}\nbf16 products: {}\nthreads: {threads}\n",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::ARCH,
         std::env::consts::OS,
         threads::instruction_set(),
+        threads::bf16_products(),
     )
 }

@@ -2,6 +2,7 @@
 
 use onebasin::data::{Examples, Split, Subset};
 use onebasin::measure::{BarrierSettings, Curve, Curves};
+use onebasin::net::Precision;
 use onebasin::path::Geodesic;
 use onebasin::posterior::{LowRank, Posterior, Predictor, Samples};
 use onebasin::progress::Monitor;
@@ -155,7 +156,7 @@ fn the_curve_is_that_of_the_library_on_the_examples_of_the_training() {
     let half = "half:a".parse::<Subset>().unwrap().apply(&load(Split::Train)).unwrap();
     let settings = BarrierSettings { points: 5, samples: 6, replicates: 10, seed: 4 };
     let arch = a.provenance.network().unwrap();
-    let mut predictor = Predictor::new(&arch, a.provenance.likelihood, &pool(1).unwrap()).unwrap();
+    let mut predictor = Predictor::new(&arch, a.provenance.likelihood, Precision::F32, &pool(1).unwrap()).unwrap();
     for (split, images) in [("train", Subset::First(80).apply(&half).unwrap()), ("test", load(Split::Test))] {
         let examples = Examples::new(images, a.provenance.standardisation.clone()).unwrap();
         let (from, to) = (a.posterior.gaussian(), b.posterior.gaussian());

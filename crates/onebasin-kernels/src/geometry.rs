@@ -29,6 +29,11 @@ impl Plane {
     pub const fn vectors(capacity: usize) -> Self {
         Self { height: 1, width: capacity, border: 0 }
     }
+    /// The same where two images are in the place of one: half as many vectors.
+    #[must_use]
+    pub const fn in_pairs(self) -> Self {
+        if self.border > 0 { self } else { Self { width: self.width.div_ceil(2), ..self } }
+    }
     /// Floats from one row to the next.
     pub const fn row(self) -> usize {
         // Saturating, here and below: a plane that cannot exist must not look small to a check of lengths.

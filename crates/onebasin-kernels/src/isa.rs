@@ -1,8 +1,6 @@
 //! Chooses the instruction set at run time and runs a kernel on it.
 
-#[cfg(target_arch = "x86_64")]
-use crate::lanes::Lanes;
-use crate::lanes::{Kernel, Portable};
+use crate::lanes::{Kernel, Lanes, Portable};
 #[cfg(target_arch = "x86_64")]
 use crate::x86::{Avx2, Avx512};
 use std::sync::OnceLock;
@@ -55,6 +53,18 @@ impl Isa {
     #[cfg(not(target_arch = "x86_64"))]
     pub fn is_available(self) -> bool {
         self == Self::Portable
+    }
+
+    /// Whether it multiplies pairs of bf16 in one instruction.
+    pub fn has_bf16(self) -> bool {
+        struct Has;
+        impl Kernel<bool> for Has {
+            #[inline(always)]
+            fn run<V: Lanes>(self) -> bool {
+                V::has_bf16()
+            }
+        }
+        self.run(Has)
     }
 
     /// Runs `kernel` on this instruction set.

@@ -75,6 +75,21 @@ pub unsafe trait Lanes: Copy {
     /// u8×i8 dot products: `self + Σ a b` over the four bytes of each lane, `self` as i32, `a` as u8 and `b` as i8.
     /// `VNNI` only where [`Lanes::has_vnni`].
     unsafe fn dot_add<const VNNI: bool>(self, a: Self, b: Self) -> Self;
+    /// Whether the machine has [`Lanes::dot_pairs`] in one instruction.
+    fn has_bf16() -> bool {
+        false
+    }
+    /// bf16 dot products: `self + Σ a b` over the two bf16 of each lane, that in the upper half added first. `NATIVE` only where
+    /// [`Lanes::has_bf16`]; then numbers below the normal ones are zero.
+    #[inline(always)]
+    unsafe fn dot_pairs<const NATIVE: bool>(self, a: Self, b: Self) -> Self {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { a.lower_half().mul_add(b.lower_half(), a.upper_half().mul_add(b.upper_half(), self)) }
+    }
+    /// The bf16 in the upper half of each lane.
+    unsafe fn upper_half(self) -> Self;
+    /// The bf16 in the lower half of each lane.
+    unsafe fn lower_half(self) -> Self;
     /// The i8 values of each lane as u8, each 128 more.
     unsafe fn to_unsigned(self) -> Self;
     /// Two pairs of i8 for each lane from memory, the low one first.
@@ -164,6 +179,8 @@ unsafe impl Lanes for Portable {
             self.0.iter().enumerate().fold(0, |mask, (lane, value)| mask | u32::from(*value != 0.0) << lane);
         inverse_sqrt(self) -> Self = Self(self.0.map(|value| 1.0 / value.sqrt()));
         reciprocal(self) -> Self = Self(self.0.map(|value| 1.0 / value));
+        upper_half(self) -> Self = Self(self.0.map(|lane| f32::from_bits(lane.to_bits() & 0xffff_0000)));
+        lower_half(self) -> Self = Self(self.0.map(|lane| f32::from_bits(lane.to_bits() << 16)));
         to_unsigned(self) -> Self = Self(self.0.map(|lane| f32::from_bits(lane.to_bits() ^ 0x8080_8080)));
         load_pairs(pairs: [*const u16; 2]) -> Self = Self(std::array::from_fn(|lane| {
             let [low, high] = pairs.map(|from| u32::from(*from.add(lane)));

@@ -29,6 +29,7 @@ pub mod aligned;
 pub mod math;
 pub mod normal;
 pub mod geometry;
+pub mod bf16;
 pub mod pack;
 pub mod convolve;
 pub mod outer;

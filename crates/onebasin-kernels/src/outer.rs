@@ -4,8 +4,10 @@
 //! lanes the three vectors are, for a 3x3 kernel of stride 1, the same units at three neighbouring columns (the
 //! three taps of a kernel row), else three blocks of units.
 
+use crate::bf16::{Factors, Multiply, Pairs, Singles};
 use crate::geometry::{Geometry, blocks, depth};
 use crate::lanes::{BLOCK, Kernel, Lanes};
+use std::marker::PhantomData;
 
 /// Positions of a dense layer's sum whose unit gradients stay in the first-level cache for all inputs.
 pub const COLUMNS_IN_CACHE: usize = 168;
@@ -14,6 +16,8 @@ pub const COLUMNS_IN_CACHE: usize = 168;
 pub struct WeightGradient<'a> {
     /// The layer.
     pub geometry: &'a Geometry,
+    /// What `x` and `dy` hold: pairs are of two images, or of two columns of a dense layer, and count as one.
+    pub factors: Factors,
     /// Columns to sum over; for a 3x3 kernel, all of the output's plane.
     pub columns: usize,
     /// Number of images; dense layers have their images as columns of one.
@@ -47,11 +51,22 @@ struct Positions {
 impl Kernel for WeightGradient<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let geometry = *self.geometry;
         if self.images == 0 || self.columns == 0 || self.input_blocks.is_empty() {
             return;
         }
+        match self.factors {
+            Factors::Singles => self.sum::<V, Singles>(),
+            Factors::Pairs if V::has_bf16() => self.sum::<V, Pairs<true>>(),
+            Factors::Pairs => self.sum::<V, Pairs<false>>(),
+        }
+    }
+}
+
+impl WeightGradient<'_> {
+    #[inline(always)]
+    fn sum<V: Lanes, M: Multiply>(self) {
         self.check();
+        let geometry = *self.geometry;
         let Geometry { kernel, stride, inputs, units, from, to } = geometry;
         let pad = (kernel / 2) as isize;
         let triple = V::LANES == BLOCK && kernel == 3 && stride == 1;
@@ -110,13 +125,13 @@ impl Kernel for WeightGradient<'_> {
                                 load,
                             };
                             match (V::LANES, triple, together) {
-                                (16, true, _) => positions.inputs::<V, 3>(count, target.three_taps(inputs)),
-                                (16, false, 3) => positions.inputs::<V, 3>(count, target.side_by_side::<V, 3>()),
+                                (16, true, _) => positions.inputs::<V, M, 3>(count, target.three_taps(inputs)),
+                                (16, false, 3) => positions.inputs::<V, M, 3>(count, target.side_by_side::<V, 3>()),
                                 (16, false, 2) | (8, _, _) => {
-                                    positions.inputs::<V, 2>(count, target.side_by_side::<V, 2>());
+                                    positions.inputs::<V, M, 2>(count, target.side_by_side::<V, 2>());
                                 }
-                                (16, false, _) => positions.inputs::<V, 1>(count, target.side_by_side::<V, 1>()),
-                                _ => positions.inputs::<V, 4>(count, target.side_by_side::<V, 4>()),
+                                (16, false, _) => positions.inputs::<V, M, 1>(count, target.side_by_side::<V, 1>()),
+                                _ => positions.inputs::<V, M, 4>(count, target.side_by_side::<V, 4>()),
                             }
                         }
                     }
@@ -125,9 +140,7 @@ impl Kernel for WeightGradient<'_> {
             }
         }
     }
-}
 
-impl WeightGradient<'_> {
     /// Panics if any access of the tiles would leave a slice. Saturated products are too large for any slice.
     #[inline(always)]
     fn check(&self) {
@@ -150,7 +163,7 @@ impl WeightGradient<'_> {
 impl Positions {
     /// All inputs of one block, eight at a time where possible.
     #[inline(always)]
-    unsafe fn inputs<V: Lanes, const N: usize>(&self, count: usize, vectors: Vectors<N>) {
+    unsafe fn inputs<V: Lanes, M: Multiply, const N: usize>(&self, count: usize, vectors: Vectors<N>) {
         let mut input = 0;
         // SAFETY: the caller's promise, passed on.
         unsafe {
@@ -161,10 +174,12 @@ impl Positions {
                 let mut to = vectors;
                 to.gradient = std::array::from_fn(|n| vectors.gradient[n].wrapping_add(input * vectors.input));
                 input += match (V::LANES, left) {
-                    (16, 8..) => V::call(Tile::<8, N> { positions: part, vectors: to }),
-                    (_, 4..) if V::LANES > 4 => V::call(Tile::<4, N> { positions: part, vectors: to }),
-                    (_, 2..) => V::call(Tile::<2, N> { positions: part, vectors: to }),
-                    _ => V::call(Tile::<1, N> { positions: part, vectors: to }),
+                    (16, 8..) => V::call(Tile::<M, 8, N> { positions: part, vectors: to, multiply: PhantomData }),
+                    (_, 4..) if V::LANES > 4 => {
+                        V::call(Tile::<M, 4, N> { positions: part, vectors: to, multiply: PhantomData })
+                    }
+                    (_, 2..) => V::call(Tile::<M, 2, N> { positions: part, vectors: to, multiply: PhantomData }),
+                    _ => V::call(Tile::<M, 1, N> { positions: part, vectors: to, multiply: PhantomData }),
                 };
             }
         }
@@ -172,15 +187,16 @@ impl Positions {
 }
 
 /// The sums of `C` inputs by `N` vectors; running it returns `C`.
-struct Tile<const C: usize, const N: usize> {
+struct Tile<M, const C: usize, const N: usize> {
     positions: Positions,
     vectors: Vectors<N>,
+    multiply: PhantomData<M>,
 }
 
-impl<const C: usize, const N: usize> Kernel<usize> for Tile<C, N> {
+impl<M: Multiply, const C: usize, const N: usize> Kernel<usize> for Tile<M, C, N> {
     #[inline(always)]
     fn run<V: Lanes>(self) -> usize {
-        let Self { positions, vectors } = self;
+        let Self { positions, vectors, .. } = self;
         // SAFETY: whoever made this promised: all positions and the gradient's rows are inside their slices.
         unsafe {
             let mut sum = vectors.load::<V, C>();
@@ -193,7 +209,7 @@ impl<const C: usize, const N: usize> Kernel<usize> for Tile<C, N> {
                         unrolled!(c < C, {
                             let input = V::splat(*x.add(c));
                             for n in 0..N {
-                                sum[c][n] = input.mul_add(factor[n], sum[c][n]);
+                                sum[c][n] = M::multiply(input, factor[n], sum[c][n]);
                             }
                         });
                         x = x.add(positions.x_step);

@@ -36,6 +36,26 @@ unsafe fn dot_add_vnni(mut sum: x86::__m512, a: x86::__m512, b: x86::__m512) -> 
     sum
 }
 
+/// As above.
+///
+/// # Safety
+/// The machine has AVX-512 BF16.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn dot_pairs_native(mut sum: x86::__m512, a: x86::__m512, b: x86::__m512) -> x86::__m512 {
+    // SAFETY: only registers are touched, and the caller's promise.
+    unsafe {
+        std::arch::asm!(
+            "vdpbf16ps {sum}, {a}, {b}",
+            sum = inlateout(zmm_reg) sum,
+            a = in(zmm_reg) a,
+            b = in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    sum
+}
+
 /// One step of Newton's iteration for 1 / √x, which doubles the bits of an estimate.
 #[inline(always)]
 unsafe fn newton_inverse_sqrt<V: Lanes>(x: V, estimate: V) -> V {
@@ -85,6 +105,17 @@ unsafe impl Lanes for Avx512 {
         let odd = x86::_mm512_madd_epi16(x86::_mm512_srli_epi16::<8>(a), x86::_mm512_srai_epi16::<8>(b));
         Self(x86::_mm512_castsi512_ps(x86::_mm512_add_epi32(sum, x86::_mm512_add_epi32(even, odd))))
     }
+    #[inline(always)]
+    fn has_bf16() -> bool {
+        is_x86_feature_detected!("avx512bf16")
+    }
+    #[inline(always)]
+    unsafe fn dot_pairs<const NATIVE: bool>(self, a: Self, b: Self) -> Self {
+        if NATIVE {
+            return Self(dot_pairs_native(self.0, a.0, b.0));
+        }
+        a.lower_half().mul_add(b.lower_half(), a.upper_half().mul_add(b.upper_half(), self))
+    }
     methods! {
         splat(value: f32) -> Self = Self(x86::_mm512_set1_ps(value));
         load(from: *const f32) -> Self = Self(x86::_mm512_loadu_ps(from));
@@ -118,6 +149,12 @@ unsafe impl Lanes for Avx512 {
         inverse_sqrt(self) -> Self = newton_inverse_sqrt(self, Self(x86::_mm512_rsqrt14_ps(self.0)));
         reciprocal(self) -> Self = newton_reciprocal(self, Self(x86::_mm512_rcp14_ps(self.0)));
         prefetch(from: *const f32) = x86::_mm_prefetch::<{ x86::_MM_HINT_T0 }>(from.cast());
+        upper_half(self) -> Self = {
+            let upper = x86::_mm512_and_si512(x86::_mm512_castps_si512(self.0), x86::_mm512_set1_epi32(!0xffff));
+            Self(x86::_mm512_castsi512_ps(upper))
+        };
+        lower_half(self) -> Self =
+            Self(x86::_mm512_castsi512_ps(x86::_mm512_slli_epi32::<16>(x86::_mm512_castps_si512(self.0))));
         to_unsigned(self) -> Self = {
             let flipped = x86::_mm512_xor_si512(x86::_mm512_castps_si512(self.0), x86::_mm512_set1_epi8(-128));
             Self(x86::_mm512_castsi512_ps(flipped))
@@ -212,6 +249,12 @@ unsafe impl Lanes for Avx2 {
             newton_reciprocal(self, estimate)
         };
         prefetch(from: *const f32) = x86::_mm_prefetch::<{ x86::_MM_HINT_T0 }>(from.cast());
+        upper_half(self) -> Self = {
+            let upper = x86::_mm256_and_si256(x86::_mm256_castps_si256(self.0), x86::_mm256_set1_epi32(!0xffff));
+            Self(x86::_mm256_castsi256_ps(upper))
+        };
+        lower_half(self) -> Self =
+            Self(x86::_mm256_castsi256_ps(x86::_mm256_slli_epi32::<16>(x86::_mm256_castps_si256(self.0))));
         to_unsigned(self) -> Self = {
             let flipped = x86::_mm256_xor_si256(x86::_mm256_castps_si256(self.0), x86::_mm256_set1_epi8(-128));
             Self(x86::_mm256_castsi256_ps(flipped))

@@ -14,6 +14,11 @@ pub fn instruction_set() -> &'static str {
     }
 }
 
+/// How this machine multiplies in bf16.
+pub fn bf16_products() -> &'static str {
+    if Isa::detect().has_bf16() { "AVX-512 BF16" } else { "by f32" }
+}
+
 /// More threads than any computer has cores for: they would take a minute to start, and wait for each other from then on.
 const MAX_THREADS: usize = 1024;
 

@@ -2,7 +2,7 @@
 
 use onebasin::arch::{Activation, Arch, Cnn, Mlp, Normalisation, Preset, ResNet, Shortcut};
 use onebasin::model::Batch;
-use onebasin::net::Net;
+use onebasin::net::{Net, Precision};
 use onebasin::params::Params;
 use onebasin::rng::Stream;
 use onebasin::threads::pool;
@@ -44,8 +44,10 @@ fn nothing_is_allocated_after_the_first_call() {
     }
     for preset in presets {
         let arch = Arch::new(preset).unwrap();
-        for threads in [1, 2] {
-            let mut net = Net::new(&arch, &pool(threads).unwrap()).unwrap();
+        for (threads, precision) in
+            [(1, Precision::F32), (2, Precision::F32), (1, Precision::Bf16), (2, Precision::Bf16)]
+        {
+            let mut net = Net::new(&arch, &pool(threads).unwrap()).unwrap().with_precision(precision);
             let params = arch.initialise(0);
             let mut gradient = Params::zeros(arch.layout());
             let count = 300;
@@ -58,7 +60,7 @@ fn nothing_is_allocated_after_the_first_call() {
                 net.log_likelihood(&params, batch).unwrap()
             };
             everything();
-            assert_eq!(allocated(everything), 0, "{:?} on {threads} threads", arch.preset());
+            assert_eq!(allocated(everything), 0, "{:?} on {threads} threads, {precision}", arch.preset());
         }
     }
     let mut noise = vec![0.0; 1000];

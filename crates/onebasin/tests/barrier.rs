@@ -5,7 +5,7 @@ use onebasin::arch::{Arch, Preset};
 use onebasin::data::{Dataset, Examples, Scaling, Split, Standardisation, Subset};
 use onebasin::error::Error;
 use onebasin::measure::{BarrierSettings, Barriers, Curve, Curves, Point, Quality};
-use onebasin::net::Likelihood;
+use onebasin::net::{Likelihood, Precision};
 use onebasin::params::Params;
 use onebasin::path::{Geodesic, Path};
 use onebasin::posterior::{Gaussian, Posterior, Predictor};
@@ -40,7 +40,7 @@ fn curves(from: &Gaussian, to: &Gaussian, settings: BarrierSettings, threads: us
 }
 
 fn on(examples: &Examples, from: &Gaussian, to: &Gaussian, settings: BarrierSettings, threads: usize) -> Curves {
-    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(threads).unwrap()).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, Precision::F32, &pool(threads).unwrap()).unwrap();
     let path = Geodesic::new(from, to).unwrap();
     Curves::along(&path, &mut predictor, examples, true, settings, &mut Monitor::silent()).unwrap()
 }
@@ -75,7 +75,7 @@ fn every_point_is_what_a_predictor_says_of_it() {
     let (from, to) = (gaussian(1, 0.2), gaussian(2, 0.3));
     let found = curves(&from, &to, SETTINGS, 2);
     let examples = examples(150);
-    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(1).unwrap()).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, Precision::F32, &pool(1).unwrap()).unwrap();
     let mut mean = |gaussian: Gaussian| {
         let posterior = Posterior::Gaussian(gaussian);
         predictor.mean(&posterior, &examples, SETTINGS.samples, SETTINGS.seed, &mut Monitor::silent()).unwrap()
@@ -213,7 +213,7 @@ fn standard_errors_are_the_spread_over_seeds() {
 fn progress_is_told_and_may_break_off() {
     let (a, b) = (gaussian(1, 0.2), gaussian(2, 0.3));
     let path = Geodesic::new(&a, &b).unwrap();
-    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(1).unwrap()).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, Precision::F32, &pool(1).unwrap()).unwrap();
     let mut seen = Vec::new();
     let total = SETTINGS.points * SETTINGS.samples * 20;
     let mut watch = |progress: Progress<'_>| {
@@ -239,7 +239,7 @@ fn progress_is_told_and_may_break_off() {
 fn what_cannot_be_measured_is_refused() {
     let a = gaussian(1, 0.2);
     let path = Geodesic::new(&a, &a).unwrap();
-    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(1).unwrap()).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, Precision::F32, &pool(1).unwrap()).unwrap();
     for (settings, named) in [
         (BarrierSettings { points: 4, ..SETTINGS }, "points"),
         (BarrierSettings { samples: 0, ..SETTINGS }, "samples"),
@@ -269,7 +269,7 @@ fn json_gives_the_same_curves_back() {
 fn a_calibrated_point_has_the_best_temperature_of_the_other_half() {
     let end = gaussian(1, 0.0);
     let given = examples(150);
-    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, &pool(1).unwrap()).unwrap();
+    let mut predictor = Predictor::new(&arch(), Likelihood::Softmax, Precision::F32, &pool(1).unwrap()).unwrap();
     let posterior = Posterior::Gaussian(end.clone());
     let probabilities = predictor.mean(&posterior, &given, 1, 0, &mut Monitor::silent()).unwrap();
     let logits: Vec<[f64; 4]> = probabilities.chunks(4).map(|row| [0, 1, 2, 3].map(|class| row[class].ln())).collect();

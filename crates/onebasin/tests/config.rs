@@ -178,6 +178,8 @@ fn errors_say_where() {
         (SHORTEST, &["infer.optimise.epoch=1"], "unknown key `epoch`"),
         (SHORTEST, &["infer.optimise.epoch=1"], "did you mean `epochs`?"),
         (SHORTEST, &["infer.optimise.rate=1"], "`rate` is now `learning_rate`"),
+        (HMC, &["precision=bf16"], "`precision` is bf16; it must be f32 for the method hmc"),
+        (HMC, &["precision=f16"], "`precision`"),
         (HMC, &["infer.most_steps=1"], "`most_steps` is now `max_leapfrog_steps`"),
         (SHORTEST, &["infer.method=guess"], "`infer.method`: unknown name `guess`, expected one of `map`, `vi`"),
         (SHORTEST, &["infer.optimise.batch=0"], "`infer.optimise.batch` is 0; it must be at least 1"),

@@ -5,7 +5,7 @@ use onebasin::data::{Examples, Scaling, Split, Standardisation, Subset};
 use onebasin::error::{Error, Result};
 use onebasin::measure::{BarrierSettings, Curves};
 use onebasin::model::{Hidden, Inputs, LayerValues, Model};
-use onebasin::net::Likelihood;
+use onebasin::net::{Likelihood, Net, Precision};
 use onebasin::params::{Layout, Params};
 use onebasin::path::{DataStatistics, Geodesic, Path, Rescale, Rescaled, Source};
 use onebasin::posterior::{Gaussian, Posterior, Predictor};
@@ -136,7 +136,10 @@ fn close(ours: f64, theirs: f64) {
 fn predictors(likelihood: Likelihood) -> [Predictor; 2] {
     let pool = pool(3).unwrap();
     let models = vec![foreign(true), foreign(true)];
-    [Predictor::new(&arch(), likelihood, &pool).unwrap(), Predictor::of(models, likelihood, &pool).unwrap()]
+    [
+        Predictor::new(&arch(), likelihood, Precision::F32, &pool).unwrap(),
+        Predictor::of(models, likelihood, &pool).unwrap(),
+    ]
 }
 
 #[test]
@@ -180,12 +183,13 @@ fn hidden_units_are_rescaled_as_those_of_our_network_if_they_are_shown() {
         let path = Rescaled::new(Geodesic::new(&from, &to).unwrap(), &arch, &source, Rescale::ScaleAndMean)?;
         path.at(0.5)
     };
-    let ours = middle(DataStatistics::new(&arch, &examples(), 3, 5, &pool(2).unwrap()).unwrap()).unwrap();
-    let theirs = middle(DataStatistics::of(foreign(true), &examples(), 3, 5, &pool(2).unwrap()).unwrap()).unwrap();
+    let net = Net::new(&arch, &pool(2).unwrap()).unwrap();
+    let seen_by = |model: Box<dyn Model>| DataStatistics::new(model, &examples(), 3, 5, &pool(2).unwrap()).unwrap();
+    let [ours, theirs] = [Box::new(net), foreign(true)].map(|model| middle(seen_by(model)).unwrap());
     for (ours, theirs) in ours.mean().values().iter().zip(theirs.mean().values()) {
         close(f64::from(*ours), f64::from(*theirs));
     }
-    let error = middle(DataStatistics::of(foreign(false), &examples(), 3, 5, &pool(2).unwrap()).unwrap()).unwrap_err();
+    let error = middle(seen_by(foreign(false))).unwrap_err();
     assert_eq!(error, Error::NoActivations);
     assert!(error.to_string().contains("does not show the activations of its hidden layers"), "{error}");
 }

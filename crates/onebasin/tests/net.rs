@@ -3,7 +3,7 @@
 use onebasin::arch::{Activation, Arch, Cnn, Mlp, Normalisation, ResNet, Shortcut};
 use onebasin::error::Error;
 use onebasin::model::Batch;
-use onebasin::net::Net;
+use onebasin::net::{Net, Precision};
 use onebasin::params::{Layout, Params};
 use onebasin::rng::Stream;
 use onebasin::threads::pool;
@@ -49,8 +49,8 @@ fn the_number_of_threads_changes_no_bit() {
             }
             let (images, labels, params) = (images(&arch, count), labels(&arch, count), arch.initialise(8));
             let batch = Batch { inputs: &images, labels: &labels };
-            let run = |threads: usize| {
-                let mut net = Net::new(&arch, &pool(threads).unwrap()).unwrap();
+            let run = |threads: usize, precision: Precision| {
+                let mut net = Net::new(&arch, &pool(threads).unwrap()).unwrap().with_precision(precision);
                 let mut logits = vec![0.0; count * arch.classes()];
                 net.logits(&params, &images, &mut logits).unwrap();
                 let mut gradient = Params::zeros(arch.layout());
@@ -66,11 +66,45 @@ fn the_number_of_threads_changes_no_bit() {
                 .unwrap();
                 (logits, value, gradient, seen)
             };
-            let one = run(1);
-            assert!(one.1.is_finite() && one.2.norm() > 0.0);
-            for threads in [2, 7] {
-                assert!(run(threads) == one, "{threads} threads differ on {:?}, {count} images", arch.preset());
+            for precision in [Precision::F32, Precision::Bf16] {
+                let one = run(1, precision);
+                assert!(one.1.is_finite() && one.2.norm() > 0.0);
+                for threads in [2, 7] {
+                    let same = run(threads, precision) == one;
+                    assert!(same, "{threads} threads differ on {:?}, {count} images, {precision}", arch.preset());
+                }
             }
+        }
+    }
+}
+
+/// Factors of bf16 are off by up to 2⁻⁸ of themselves, at random: so is what a few layers make of them, about.
+#[test]
+fn products_of_bf16_are_close_to_those_of_f32() {
+    for arch in [mlp(&[100, 37]), cnn(), resnet(Normalisation::Layer), resnet(Normalisation::Frn)] {
+        let (images, labels, params) = (images(&arch, 67), labels(&arch, 67), arch.initialise(8));
+        let batch = Batch { inputs: &images, labels: &labels };
+        let run = |isa: Isa, precision: Precision| {
+            let mut net = Net::on(isa, &arch, &pool(2).unwrap()).unwrap().with_precision(precision);
+            let mut logits = vec![0.0; 67 * arch.classes()];
+            net.logits(&params, &images, &mut logits).unwrap();
+            let mut gradient = Params::zeros(arch.layout());
+            net.gradient(&params, batch, &mut gradient).unwrap();
+            (logits, gradient.values().to_vec())
+        };
+        let off = |some: &[f32], exact: &[f32]| {
+            let norm =
+                |values: &mut dyn Iterator<Item = f32>| values.map(|value| f64::from(value).powi(2)).sum::<f64>();
+            let difference = norm(&mut some.iter().zip(exact).map(|(some, exact)| some - exact));
+            (difference / norm(&mut exact.iter().copied())).sqrt()
+        };
+        let exact = run(Isa::detect(), Precision::F32);
+        for isa in Isa::available() {
+            let rounded = run(isa, Precision::Bf16);
+            let (logits, gradient) = (off(&rounded.0, &exact.0), off(&rounded.1, &exact.1));
+            // Not the same either: then nothing would have been rounded.
+            assert!((1e-4..0.02).contains(&logits), "{isa:?}, {:?}: logits {logits}", arch.preset());
+            assert!((1e-4..0.05).contains(&gradient), "{isa:?}, {:?}: gradient {gradient}", arch.preset());
         }
     }
 }
@@ -107,10 +141,13 @@ fn a_smaller_batch_after_a_larger_one_is_like_the_first() {
             let value = net.gradient(&params, batch, &mut gradient).unwrap();
             (value, gradient)
         };
-        let mut used = Net::new(&arch, &pool(2).unwrap()).unwrap();
-        for count in [41, 5, 41, 1] {
-            let fresh = of(&mut Net::new(&arch, &pool(2).unwrap()).unwrap(), count);
-            assert!(of(&mut used, count) == fresh, "{count} images in {:?}", arch.preset());
+        for precision in [Precision::F32, Precision::Bf16] {
+            let new = || Net::new(&arch, &pool(2).unwrap()).unwrap().with_precision(precision);
+            let mut used = new();
+            for count in [41, 5, 41, 1] {
+                let fresh = of(&mut new(), count);
+                assert!(of(&mut used, count) == fresh, "{count} images in {:?}, {precision}", arch.preset());
+            }
         }
     }
 }
@@ -165,10 +202,12 @@ fn nan_parameters_are_a_value_not_a_crash() {
     for arch in
         [mlp(&[20]), cnn(), resnet(Normalisation::None), resnet(Normalisation::Layer), resnet(Normalisation::Frn)]
     {
-        for tensor in [0, arch.layout().tensors().len() - 1] {
+        for (tensor, precision) in
+            [(0, Precision::F32), (0, Precision::Bf16), (arch.layout().tensors().len() - 1, Precision::F32)]
+        {
             let mut params = arch.initialise(1);
             params.values_mut()[arch.layout().tensors()[tensor].range().start] = f32::NAN;
-            let mut net = Net::new(&arch, &pool(2).unwrap()).unwrap();
+            let mut net = Net::new(&arch, &pool(2).unwrap()).unwrap().with_precision(precision);
             let (images, labels) = (images(&arch, 4), labels(&arch, 4));
             let batch = Batch { inputs: &images, labels: &labels };
             let mut gradient = Params::zeros(arch.layout());

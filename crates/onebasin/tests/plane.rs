@@ -6,7 +6,7 @@ use onebasin::error::Error;
 use onebasin::infer::{Prior, Scaling as PriorScaling};
 use onebasin::measure::{Density, Plane, PlanePoint, PlaneSettings, Quality, Triangle};
 use onebasin::model::Batch;
-use onebasin::net::{Likelihood, Net};
+use onebasin::net::{Likelihood, Net, Precision};
 use onebasin::params::Params;
 use onebasin::posterior::{Gaussian, Posterior, Predictor};
 use onebasin::progress::{Monitor, Progress};
@@ -41,7 +41,7 @@ fn distance(a: &Params, b: &Params) -> f64 {
 
 fn measure(corners: [&Gaussian; 3], likelihood: Likelihood, settings: PlaneSettings, threads: usize) -> Plane {
     let arch = arch();
-    let mut predictor = Predictor::new(&arch, likelihood, &pool(threads).unwrap()).unwrap();
+    let mut predictor = Predictor::new(&arch, likelihood, Precision::F32, &pool(threads).unwrap()).unwrap();
     let density = Density { arch: &arch, prior: PRIOR, temperature: 0.5, examples: 300 };
     let triangle = Triangle::new(corners).unwrap();
     Plane::through(&triangle, &mut predictor, &examples(150), settings, Some(density), &mut Monitor::silent()).unwrap()
@@ -56,7 +56,7 @@ fn values_are_exact_at_the_three_posteriors() {
         assert_eq!((plane.examples, plane.samples, plane.points.len()), (150, 6, 9));
         let examples = examples(150);
         let (images, labels) = examples.all();
-        let mut predictor = Predictor::new(&arch(), likelihood, &pool(1).unwrap()).unwrap();
+        let mut predictor = Predictor::new(&arch(), likelihood, Precision::F32, &pool(1).unwrap()).unwrap();
         let mut net = Net::new(&arch(), &pool(1).unwrap()).unwrap().with_likelihood(likelihood).unwrap();
         for (gaussian, corner) in gaussians.iter().zip(&plane.corners) {
             let mut quality = |posterior: &Posterior| {
@@ -127,7 +127,7 @@ fn it_stops_when_told() {
     let corners = [&gaussian(1, 0.0), &gaussian(2, 0.0), &gaussian(3, 0.0)];
     let triangle = Triangle::new(corners).unwrap();
     let arch = arch();
-    let mut predictor = Predictor::new(&arch, Likelihood::Softmax, &pool(1).unwrap()).unwrap();
+    let mut predictor = Predictor::new(&arch, Likelihood::Softmax, Precision::F32, &pool(1).unwrap()).unwrap();
     let density = Density { arch: &arch, prior: PRIOR, temperature: 1.0, examples: 150 };
     for part in [0.0, 0.4, 0.8, 1.0] {
         let mut stop = |Progress { done, total, .. }: Progress<'_>| {

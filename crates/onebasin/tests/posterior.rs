@@ -3,7 +3,7 @@
 use onebasin::arch::Arch;
 use onebasin::data::{Examples, Scaling, Split, Standardisation};
 use onebasin::error::Error;
-use onebasin::net::{Likelihood, Net};
+use onebasin::net::{Likelihood, Net, Precision};
 use onebasin::params::Params;
 use onebasin::posterior::{Draws, Gaussian, Posterior, Predictor, Samples};
 use onebasin::progress::{Monitor, Progress};
@@ -41,7 +41,7 @@ fn samples(arch: &Arch, seeds: std::ops::Range<u64>) -> Posterior {
 
 /// The predictive mean (image, class) of up to `count` points, on `threads` threads.
 fn mean(arch: &Arch, posterior: &Posterior, count: usize, threads: usize) -> Vec<f64> {
-    let mut predictor = Predictor::new(arch, Likelihood::Softmax, &pool(threads).unwrap()).unwrap();
+    let mut predictor = Predictor::new(arch, Likelihood::Softmax, Precision::F32, &pool(threads).unwrap()).unwrap();
     predictor.mean(posterior, &examples(), count, 7, &mut Monitor::silent()).unwrap()
 }
 
@@ -172,7 +172,7 @@ fn a_draw_depends_on_its_seed_and_its_index_only() {
 fn breaking_off_at_any_moment_gives_nothing() {
     let arch = mlp();
     let posterior = gaussian(&arch, 0.1);
-    let mut predictor = Predictor::new(&arch, Likelihood::Softmax, &pool(1).unwrap()).unwrap();
+    let mut predictor = Predictor::new(&arch, Likelihood::Softmax, Precision::F32, &pool(1).unwrap()).unwrap();
     let mut told = Vec::new();
     let mut note = |progress: Progress<'_>| {
         told.push((progress.done, progress.total));
@@ -196,7 +196,7 @@ fn breaking_off_at_any_moment_gives_nothing() {
 #[test]
 fn what_does_not_fit_is_an_error() {
     let [mlp, cnn] = networks();
-    let mut predictor = Predictor::new(&mlp, Likelihood::Softmax, &pool(1).unwrap()).unwrap();
+    let mut predictor = Predictor::new(&mlp, Likelihood::Softmax, Precision::F32, &pool(1).unwrap()).unwrap();
     assert!(predictor.mean(&samples(&cnn, 0..2), &examples(), 2, 0, &mut Monitor::silent()).is_err());
     assert!(predictor.mean(&samples(&mlp, 0..2), &examples(), 0, 0, &mut Monitor::silent()).is_err());
     let digits = onebasin::data::load("digits", Split::Test, Path::new("")).unwrap();

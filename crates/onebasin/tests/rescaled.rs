@@ -38,7 +38,8 @@ fn gaussian(arch: &Arch, seed: u64) -> Gaussian {
 }
 
 fn seen(arch: &Arch, draws: usize) -> Source {
-    Source::Data(Box::new(DataStatistics::new(arch, &examples(), draws, 7, &pool(2).unwrap()).unwrap()))
+    let net = Net::new(arch, &pool(2).unwrap()).unwrap();
+    Source::Data(Box::new(DataStatistics::new(Box::new(net), &examples(), draws, 7, &pool(2).unwrap()).unwrap()))
 }
 
 fn sources(arch: &Arch) -> Vec<Source> {

@@ -8,7 +8,7 @@ use onebasin::error::{Error, Result};
 use onebasin::experiment::stages::transpositions::{TranspositionsResult, TranspositionsSettings};
 use onebasin::experiment::{Context, Host, Section, Silent, Stage, config};
 use onebasin::infer::{Inference, Map, MapConfig, Optimise, Optimiser, Prior, Problem, Scaling as PriorScaling};
-use onebasin::net::Likelihood;
+use onebasin::net::{Likelihood, Precision};
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
 use onebasin::progress::{Monitor, Progress};
@@ -182,6 +182,7 @@ proptest! {
             likelihood: Likelihood::Softmax,
             prior: Prior { variance: 1.0, scaling: PriorScaling::One },
             temperature: 1.0,
+            precision: Precision::F32,
             training: Arc::new(Examples::new(dataset, standardisation).unwrap()),
             arch,
         };

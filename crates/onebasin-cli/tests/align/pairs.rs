@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, contents, names};
 use onebasin::data::{Split, Standardisation};
-use onebasin::net::Net;
+use onebasin::net::{Net, Precision};
 use onebasin::params::Params;
 use onebasin::posterior::{Posterior, Predictor};
 use onebasin::progress::Monitor;
@@ -97,7 +97,8 @@ fn samples_are_permuted_together() {
     assert_ne!(before.posterior, after.posterior);
     let images = onebasin::data::load("synthetic", Split::Test, Path::new("")).unwrap();
     let examples = onebasin::data::Examples::new(images, after.provenance.standardisation.clone()).unwrap();
-    let mut predictor = Predictor::new(&place.arch(), after.provenance.likelihood, &pool(1).unwrap()).unwrap();
+    let mut predictor =
+        Predictor::new(&place.arch(), after.provenance.likelihood, Precision::F32, &pool(1).unwrap()).unwrap();
     let [one, other] = [before, after]
         .map(|stored| predictor.mean(&stored.posterior, &examples, 3, 0, &mut Monitor::silent()).unwrap());
     assert!(one.iter().zip(&other).all(|(one, other)| (one - other).abs() < 1e-5));

@@ -7,7 +7,7 @@ use crate::arch::Arch;
 use crate::data::Examples;
 use crate::error::Result;
 use crate::model::{Hidden, Model};
-use crate::net::Net;
+use crate::net::{Net, Precision};
 use crate::params::Params;
 use crate::posterior::Draws;
 use crate::progress::Monitor;
@@ -37,7 +37,7 @@ pub fn by_activation(
     let spec = Spec::of(arch);
     let correlations = monitor.part(0, examples.len(), |monitor| {
         monitor.set_task(subtask(monitor.task(), "activations"));
-        correlations(arch, &spec, [fixed, moved], (examples, draws), settings.seed, pool, monitor)
+        correlations(arch, &spec, [fixed, moved], (examples, draws), settings, pool, monitor)
     })?;
     let objective = Objective::new(&spec, Vec::new(), Some(correlations))?;
     maximise(&objective, settings, pool, monitor)
@@ -49,7 +49,7 @@ fn correlations(
     spec: &Spec,
     sides: [&dyn Draws; 2],
     (examples, draws): (&Examples, usize),
-    seed: u64,
+    Settings { seed, precision, .. }: Settings,
     pool: &ThreadPool,
     monitor: &mut Monitor<'_>,
 ) -> Result<Vec<Vec<f32>>> {
@@ -68,7 +68,7 @@ fn correlations(
     let together = (PART_FLOATS / floats.max(1)).clamp(FEWEST_EXAMPLES, MOST_EXAMPLES);
     let firsts: Vec<usize> = (0..examples.len()).step_by(together).collect();
     let alone = ThreadPool::alone();
-    let parts = (0..pool.threads().min(firsts.len())).map(|_| Part::new(arch, spec, &alone));
+    let parts = (0..pool.threads().min(firsts.len())).map(|_| Part::new(arch, spec, precision, &alone));
     let mut parts = parts.collect::<Result<Vec<_>>>()?;
     let mut total: Vec<Moments> = spec.hidden().iter().map(|segments| Moments::new(segments)).collect();
     for firsts in firsts.chunks(parts.len()) {
@@ -101,9 +101,9 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(arch: &Arch, spec: &Spec, alone: &'a ThreadPool) -> Result<Self> {
+    fn new(arch: &Arch, spec: &Spec, precision: Precision, alone: &'a ThreadPool) -> Result<Self> {
         Ok(Self {
-            net: Net::new(arch, alone)?,
+            net: Net::new(arch, alone)?.with_precision(precision),
             products: Products::new(alone),
             sums: Default::default(),
             moments: spec.hidden().iter().map(|segments| Moments::new(segments)).collect(),

@@ -12,7 +12,7 @@ use crate::data::{Batches, Examples};
 use crate::error::{Error, Result};
 use crate::infer::State;
 use crate::model::Batch;
-use crate::net::{Likelihood, Net};
+use crate::net::{Likelihood, Net, Precision};
 use crate::params::Params;
 use crate::path::{DataStatistics, Geodesic, Path, Repair, Rescale, Rescaled, Source};
 use crate::posterior::{Gaussian, Posterior, Predictor};
@@ -64,6 +64,8 @@ pub struct Learning {
     pub tau: Tau,
     /// Whether the statistics of units are restored before the loss is looked at (REPAIR).
     pub repair: bool,
+    /// Precision of products.
+    pub precision: Precision,
     /// Seed of batches and draws.
     pub seed: u64,
 }
@@ -223,7 +225,8 @@ impl<'a> Learner<'a> {
         };
         let training = part(0..(examples.len() - kept).max(1))?;
         let some = training.first(STATISTICS.0)?;
-        let statistics = |draws: usize| DataStatistics::new(arch, &some, draws, learning.seed, pool);
+        let net = || Ok(Net::new(arch, pool)?.with_precision(learning.precision));
+        let statistics = |draws: usize| DataStatistics::new(Box::new(net()?), &some, draws, learning.seed, pool);
         let (mut repair, mut source) = (None, None);
         if learning.repair {
             // A step looks at one draw, and compares it with one draw of each end.
@@ -235,8 +238,8 @@ impl<'a> Learner<'a> {
             spec,
             learning,
             pool,
-            net: Net::new(arch, pool)?.with_likelihood(likelihood)?,
-            predictor: Predictor::new(arch, likelihood, pool)?,
+            net: net()?.with_likelihood(likelihood)?,
+            predictor: Predictor::new(arch, likelihood, learning.precision, pool)?,
             validation: part(examples.len() - kept..examples.len())?,
             batches: Batches::new(training.len(), learning.batch.min(training.len()), learning.seed)?,
             training,

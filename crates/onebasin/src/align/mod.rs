@@ -35,6 +35,7 @@ pub use universe::to_universe;
 pub use values::Values;
 
 use crate::error::Result;
+use crate::net::Precision;
 use crate::posterior::Gaussian;
 use crate::progress::Monitor;
 use crate::symmetry::{Permutations, Spec};
@@ -52,6 +53,8 @@ pub struct Settings {
     pub start: Start,
     /// Seed of the order of the groups and of random starts.
     pub seed: u64,
+    /// Precision of products where networks are evaluated.
+    pub precision: Precision,
 }
 
 /// The permutations found, and the values of the objective.

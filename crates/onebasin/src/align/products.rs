@@ -3,7 +3,7 @@
 use onebasin_kernels::geometry::{Geometry, Plane, blocks};
 use onebasin_kernels::lanes::BLOCK;
 use onebasin_kernels::outer::{COLUMNS_IN_CACHE, WeightGradient};
-use onebasin_kernels::{Aligned, Isa, ThreadPool, pack};
+use onebasin_kernels::{Aligned, Isa, ThreadPool, bf16, pack};
 
 /// The factors of a product: of each column, where its units begin on both sides, `stride` apart.
 pub(super) struct Factors<'b> {
@@ -66,6 +66,7 @@ impl<'a> Products<'a> {
                     let len = blocks(units) * plane.block();
                     isa.run(WeightGradient {
                         geometry: &Geometry { kernel: 1, stride: 1, inputs: units, units, from: plane, to: plane },
+                        factors: bf16::Factors::Singles,
                         columns,
                         images: 1,
                         x: &fixed[..len],

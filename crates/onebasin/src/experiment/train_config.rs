@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::experiment::{DataConfig, config};
 use crate::infer::{Method, Prior, Problem, check_temperature};
 use crate::keys::number;
-use crate::net::Likelihood;
+use crate::net::{Likelihood, Precision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -22,6 +22,9 @@ pub struct TrainConfig {
     /// Divides the log posterior; below one it is a cold posterior.
     #[serde(default = "number::<1, f64>")]
     pub temperature: f64,
+    /// Precision of activations and weights where they are multiplied, in training and evaluation.
+    #[serde(default, skip_serializing_if = "Precision::is_default")]
+    pub precision: Precision,
     /// A posterior to start from, its file or the folder of its training: Markov chains at its draws, all else at its mean; variational inference and IVON also at its
     /// standard deviations, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +104,7 @@ impl TrainConfig {
         self.likelihood.check().map_err(|error| error.within("likelihood"))?;
         self.prior.check().map_err(|error| error.within("prior"))?;
         self.infer.check().map_err(|error| error.within("infer"))?;
+        self.infer.check_precision(self.precision)?;
         if self.start.is_some() {
             self.infer.check_start()?;
         }
@@ -118,6 +122,7 @@ impl TrainConfig {
             likelihood: self.likelihood,
             prior: self.prior,
             temperature: self.temperature,
+            precision: self.precision,
             training: Arc::new(training),
         };
         problem.check()?;

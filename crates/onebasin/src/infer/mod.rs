@@ -18,7 +18,7 @@ use crate::data::Examples;
 use crate::error::{Error, List, Result};
 use crate::keys::deserialize_tagged;
 use crate::model::DifferentiableModel;
-use crate::net::{Likelihood, Net};
+use crate::net::{Likelihood, Net, Precision};
 use crate::params::Params;
 use crate::posterior::{Draws as _, Posterior};
 use onebasin_kernels::ThreadPool;
@@ -37,6 +37,8 @@ pub struct Problem {
     pub prior: Prior,
     /// Below one: a cold posterior.
     pub temperature: f64,
+    /// Precision of products.
+    pub precision: Precision,
     /// The data.
     pub training: Arc<Examples>,
 }
@@ -52,7 +54,8 @@ impl Problem {
 
     /// The model that inference differentiates.
     fn model(&self, pool: &ThreadPool) -> Result<Box<dyn DifferentiableModel>> {
-        Ok(Box::new(Net::new(&self.arch, pool)?.with_likelihood(self.likelihood)?))
+        let net = Net::new(&self.arch, pool)?.with_precision(self.precision);
+        Ok(Box::new(net.with_likelihood(self.likelihood)?))
     }
 }
 
@@ -77,6 +80,9 @@ trait Settings {
 
     /// Says what is wrong with the numbers.
     fn check(&self) -> Result<()>;
+
+    /// Whether products of bf16 are precise enough for it.
+    const ALLOWS_BF16: bool = true;
 
     /// Whether its posterior is a number of samples, not a point or a Gaussian.
     const YIELDS_SAMPLES: bool = false;
@@ -155,6 +161,14 @@ macro_rules! methods {
                 match self {
                     $(Self::$Type(config) => Settings::schedule(config),)+
                 }
+            }
+
+            /// Refuses a precision that is too low for the method.
+            pub fn check_precision(&self, precision: Precision) -> Result<()> {
+                let any = match self {
+                    $(Self::$Type(_) => <$Config as Settings>::ALLOWS_BF16,)+
+                };
+                if any { Ok(()) } else { precision.check_f32(&format!("the method {}", self.name())) }
             }
 
             /// Says whether the method can start at a posterior.

@@ -5,6 +5,7 @@ use super::quality::Score;
 use crate::keys::null_is_nan;
 use crate::path::between;
 use crate::rng::{Stream, below};
+use onebasin_kernels::bf16::Factors;
 use onebasin_kernels::geometry::{Geometry, Plane, blocks};
 use onebasin_kernels::lanes::BLOCK;
 use onebasin_kernels::outer::WeightGradient;
@@ -192,6 +193,7 @@ impl Bootstrap {
             let (inputs, units) = (self.replicates, entries.len());
             self.isa.run(WeightGradient {
                 geometry: &Geometry { kernel: 1, stride: 1, inputs, units, from: plane, to: plane },
+                factors: Factors::Singles,
                 columns: self.samples,
                 images: 1,
                 x: &self.weights,

@@ -56,12 +56,14 @@ impl Shard {
                     // Taken out, too, for the product reads the rest of the shard.
                     let to = call.plan.gradient_of[step.x].filter(|_| step.x_reach != Reach::Nowhere);
                     let mut dx = to.map(|buffer| std::mem::take(&mut self.gradients[buffer]));
+                    let mut rounded = std::mem::take(&mut self.rounded);
                     let multiply = self.multiply(call, step, product);
                     let weights = &mut gradient[product.weight.clone()];
-                    multiply.weight_gradient(self.values.of(step.x), &dy, weights, !fresh);
+                    multiply.weight_gradient(self.values.of(step.x), &dy, weights, !fresh, &mut rounded);
                     if let Some(dx) = &mut dx {
-                        multiply.input_gradient(&dy, dx, step.x_reach == Reach::Add);
+                        multiply.input_gradient(&dy, dx, step.x_reach == Reach::Add, &mut rounded);
                     }
+                    self.rounded = rounded;
                     if let (Some(buffer), Some(dx)) = (to, dx) {
                         self.gradients[buffer] = dx;
                     }

@@ -70,7 +70,7 @@ impl Net {
     }
 
     fn pack(&self, point: &Params) -> Packed {
-        let mut packed = Packed::default();
+        let mut packed = Packed::new(self.isa, self.precision);
         packed.fill(&self.plan, point.values(), false, &self.pool);
         packed
     }

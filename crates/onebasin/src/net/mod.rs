@@ -9,10 +9,12 @@ mod backward;
 mod layerwise;
 mod likelihood;
 mod plan;
+mod precision;
 mod products;
 mod shard;
 
 pub use likelihood::Likelihood;
+pub use precision::Precision;
 
 use crate::arch::{Arch, Shape, TensorIndex};
 use crate::error::{Error, Result};
@@ -43,6 +45,7 @@ const PART_FLOATS: usize = 1 << 28;
 pub struct Net {
     arch: Arch,
     likelihood: Likelihood,
+    precision: Precision,
     isa: Isa,
     pool: ThreadPool,
     /// For work inside a shard that is itself one of several.
@@ -100,11 +103,12 @@ impl Net {
         Ok(Self {
             arch: arch.clone(),
             likelihood: Likelihood::default(),
+            precision: Precision::default(),
             isa,
             pool: pool.clone(),
             alone: ThreadPool::alone(),
             plan,
-            packed: Packed::default(),
+            packed: Packed::new(isa, Precision::F32),
             shards: Mutex::new(Vec::new()),
             parts: Vec::new(),
             log_likelihoods: Vec::new(),
@@ -116,6 +120,14 @@ impl Net {
         likelihood.check()?;
         self.likelihood = likelihood;
         Ok(self)
+    }
+
+    /// The same network with products of another precision than f32.
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self.packed = Packed::new(self.isa, precision);
+        self
     }
 
     /// The architecture.

@@ -31,6 +31,8 @@ impl Slot {
 #[derive(Clone, Debug)]
 pub(super) struct Product {
     pub(super) geometry: Geometry,
+    /// The same where two images are in the place of one.
+    pub(super) in_pairs: Geometry,
     pub(super) forward: Pass,
     pub(super) backward: Vec<Pass>,
     /// Where the weights lie in the parameters.
@@ -295,6 +297,7 @@ impl Planner<'_> {
             forward: geometry.forward(),
             backward: if x == 0 { Vec::new() } else { geometry.backward() },
             geometry,
+            in_pairs: Geometry { from: from.plane.in_pairs(), to: to.plane.in_pairs(), ..geometry },
             weight: self.tensor(weight),
             packed: start..self.plan.packed_len,
             bias: bias.map(|tensor| self.channelwise(tensor)),

@@ -3,7 +3,7 @@
 use super::likelihood::Likelihood;
 use super::plan::{Plan, Product, Slot, Step, Task};
 use super::products;
-use super::products::{Epilogue, Input, Multiply, Packed};
+use super::products::{Epilogue, Input, Multiply, Packed, Rounded};
 use crate::arch::Activation;
 use onebasin_kernels::elementwise::{Relu, Tanh};
 use onebasin_kernels::geometry::{Plane, blocks};
@@ -41,6 +41,7 @@ pub(super) struct Shard {
     /// Empty until a gradient is asked for.
     pub(super) gradients: Vec<Aligned>,
     pub(super) statistics: Vec<Vec<f32>>,
+    pub(super) rounded: Rounded,
     /// Room for one image's logits and for padded sums.
     pub(super) scratch: Vec<f32>,
     /// Pre- and post-activations of each hidden layer, (images, height, width, channels), if recorded.
@@ -148,6 +149,7 @@ impl Shard {
     fn run(&mut self, call: Call<'_>, step: &Step, out: &mut [f32], relu: bool) {
         let Call { isa, plan, packed, .. } = call;
         let (from, to) = (plan.slots[step.x], plan.slots[step.out]);
+        let mut rounded = std::mem::take(&mut self.rounded);
         let x = self.values.of(step.x);
         let residual = step.residual.map(|slot| self.values.of(slot));
         let images = || (0..self.images).map(|image| (image, image * from.len(), image * to.len()));
@@ -155,7 +157,7 @@ impl Shard {
             Task::Product(product) => {
                 let bias = product.bias.as_ref().map(|bias| &packed.padded[bias.padded.clone()]);
                 let epilogue = Epilogue { bias, residual, relu, accumulate: false };
-                self.multiply(call, step, product).forward(x, out, epilogue);
+                self.multiply(call, step, product).forward(x, out, epilogue, &mut rounded);
             }
             Task::Frn { gamma, beta, tau, statistics } => {
                 let inverses = self.statistics[*statistics].chunks_exact_mut(BLOCK);
@@ -221,11 +223,12 @@ impl Shard {
                 }
             }
         }
+        self.rounded = rounded;
     }
 
     pub(super) fn multiply<'a>(&'a self, call: Call<'a>, step: &Step, product: &'a Product) -> Multiply<'a> {
         let (from, to) = (call.plan.slots[step.x], call.plan.slots[step.out]);
-        let sparse = to.is_vectors() && step.x == 0 && self.values.input.sparse;
+        let sparse = to.is_vectors() && step.x == 0 && self.values.input.sparse && call.packed.skips_zeros();
         Multiply {
             isa: call.isa,
             pool: call.pool,

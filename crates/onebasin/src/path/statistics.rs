@@ -4,7 +4,6 @@ use crate::arch::{Activation, Arch, Node, Op, TensorIndex};
 use crate::data::Examples;
 use crate::error::{Error, Result};
 use crate::model::{Inputs, LayerValues, Model};
-use crate::net::Net;
 use crate::params::Params;
 use crate::posterior::Gaussian;
 use crate::rng::Stream;
@@ -128,13 +127,9 @@ const ROWS: usize = 1 << 12;
 const ROUNDING: f64 = 1e-12;
 
 impl DataStatistics {
-    /// `draws` points of each posterior are evaluated on all of `examples`, on the threads of `pool`.
-    pub fn new(arch: &Arch, examples: &Examples, draws: usize, seed: u64, pool: &ThreadPool) -> Result<Self> {
-        Self::of(Box::new(Net::new(arch, pool)?), examples, draws, seed, pool)
-    }
-
-    /// The same for any model that shows its layers.
-    pub fn of(
+    /// `draws` points of each posterior are evaluated on all of `examples` by a model that shows its layers; sums are taken on the
+    /// threads of `pool`.
+    pub fn new(
         mut model: Box<dyn Model>,
         examples: &Examples,
         draws: usize,

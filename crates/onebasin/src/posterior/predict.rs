@@ -5,7 +5,7 @@ use crate::arch::Arch;
 use crate::data::Examples;
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::net::{Likelihood, Net};
+use crate::net::{Likelihood, Net, Precision};
 use crate::params::Params;
 use crate::progress::Monitor;
 use onebasin_kernels::{Isa, ThreadPool};
@@ -48,8 +48,11 @@ pub struct SampleProbabilities<'a> {
 
 impl Predictor {
     /// For networks of this architecture, on the threads of `pool`.
-    pub fn new(arch: &Arch, likelihood: Likelihood, pool: &ThreadPool) -> Result<Self> {
-        let net = || Ok(Box::new(Net::new(arch, &ThreadPool::alone())?) as Box<dyn Model>);
+    pub fn new(arch: &Arch, likelihood: Likelihood, precision: Precision, pool: &ThreadPool) -> Result<Self> {
+        let net = || {
+            let net = Net::new(arch, &ThreadPool::alone())?.with_precision(precision);
+            Ok(Box::new(net) as Box<dyn Model>)
+        };
         Self::of((0..pool.threads()).map(|_| net()).collect::<Result<_>>()?, likelihood, pool)
     }
 

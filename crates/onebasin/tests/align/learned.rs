@@ -4,7 +4,7 @@ use onebasin::align::{Alignment, Between, Candidate, Learning, Session, Tau, lea
 use onebasin::arch::{Arch, Preset};
 use onebasin::data::{Examples, Scaling, Split, Standardisation};
 use onebasin::infer::{Inference, Map, MapConfig, Optimise, Prior, Problem, State};
-use onebasin::net::Likelihood;
+use onebasin::net::{Likelihood, Precision};
 use onebasin::params::Params;
 use onebasin::posterior::Gaussian;
 use onebasin::progress::Monitor;
@@ -34,6 +34,7 @@ fn trained(json: &str) -> Trained {
         likelihood: Likelihood::Softmax,
         prior: Prior { variance: 0.3, scaling: onebasin::infer::Scaling::FanIn },
         temperature: 1.0,
+        precision: Precision::F32,
         training: Arc::new(examples.clone()),
     };
     let optimise = Optimise::new(30.0, 20, 0.01);
@@ -50,7 +51,7 @@ fn trained(json: &str) -> Trained {
 
 fn learning(repair: bool) -> Learning {
     let tau = if repair { Tau::Midpoint } else { Tau::Uniform };
-    Learning { steps: 60, restarts: 1, batch: 32, learning_rate: 0.3, tau, repair, seed: 5 }
+    Learning { steps: 60, restarts: 1, batch: 32, learning_rate: 0.3, tau, repair, precision: Precision::F32, seed: 5 }
 }
 
 /// Learns for at most some steps, on so many threads; returns also the last state.

@@ -4,7 +4,7 @@
 use onebasin::arch::{Activation, Arch, Mlp, Shape};
 use onebasin::data::{Dataset, Examples, Scaling, Standardisation};
 use onebasin::infer::{Prior, Problem};
-use onebasin::net::Likelihood;
+use onebasin::net::{Likelihood, Precision};
 use onebasin::rng::Stream;
 use std::sync::Arc;
 
@@ -39,6 +39,7 @@ pub(crate) fn problem(scaling: onebasin::infer::Scaling, temperature: f64) -> Pr
         likelihood: Likelihood::Gaussian { variance: NOISE },
         prior: Prior { variance: PRIOR, scaling },
         temperature,
+        precision: Precision::F32,
         training: Arc::new(Examples::new(dataset, standardisation).unwrap()),
     }
 }

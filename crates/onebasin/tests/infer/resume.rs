@@ -6,7 +6,7 @@ use onebasin::infer::{
     Ensemble, EnsembleConfig, HmcConfig, Inference, IvonConfig, Map, MapConfig, Method, Optimise, Optimiser, Prior,
     Problem, Schedule, State, ViConfig,
 };
-use onebasin::net::Likelihood;
+use onebasin::net::{Likelihood, Precision};
 use onebasin::params::Params;
 use onebasin::posterior::Posterior;
 use onebasin::rng::Stream;
@@ -28,6 +28,7 @@ fn problem() -> Problem {
         likelihood: Likelihood::Softmax,
         prior: Prior { variance: 0.3, scaling: onebasin::infer::Scaling::FanIn },
         temperature: 0.8,
+        precision: Precision::F32,
         training: Arc::new(Examples::new(dataset, standardisation).unwrap()),
     }
 }

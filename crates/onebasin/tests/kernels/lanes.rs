@@ -1,5 +1,6 @@
 //! The approximate functions of vectors keep the accuracy they promise.
 
+use onebasin::rng::Stream;
 use onebasin_kernels::lanes::{BLOCK, Lanes};
 use onebasin_kernels::{Isa, Kernel};
 
@@ -94,5 +95,58 @@ fn dot_products_of_u8_and_i8_are_added() {
     });
     for isa in Isa::available() {
         assert_eq!(isa.run(Sums([sums, a, b])), [expected; 2], "{isa:?}");
+    }
+}
+
+/// Sums of products of pairs, by one instruction if there is one, and by those of f32.
+struct DotPairs {
+    sums: [f32; BLOCK],
+    factors: [[f32; BLOCK]; 2],
+}
+
+impl Kernel<[[f32; BLOCK]; 2]> for DotPairs {
+    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for an instruction set")]
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> [[f32; BLOCK]; 2] {
+        let mut out = [[0.0; BLOCK]; 2];
+        for lane in (0..BLOCK).step_by(V::LANES) {
+            // SAFETY: all lane counts divide a block, and the instruction is used only where it is.
+            unsafe {
+                let [sum, a, b] =
+                    [&self.sums, &self.factors[0], &self.factors[1]].map(|values| V::load(values.as_ptr().add(lane)));
+                let plain = sum.dot_pairs::<false>(a, b);
+                let native = if V::has_bf16() { sum.dot_pairs::<true>(a, b) } else { plain };
+                plain.store(out[0].as_mut_ptr().add(lane));
+                native.store(out[1].as_mut_ptr().add(lane));
+            }
+        }
+        out
+    }
+}
+
+#[test]
+fn products_of_pairs_have_the_same_bits_everywhere() {
+    for round in 0..2000 {
+        let [numbers, sums] = ["numbers", "sums"].map(|label| {
+            let mut values = vec![0.0; 4 * BLOCK];
+            Stream::new(1, label, round).fill_normal(&mut values);
+            values
+        });
+        let half = |value: f32| value.to_bits() >> 16;
+        let pair = |first: usize, lane: usize| {
+            let [low, high] = [first, first + 1].map(|part| half(numbers[part * BLOCK + lane]));
+            f32::from_bits(low | high << 16)
+        };
+        let sums: [f32; BLOCK] = std::array::from_fn(|lane| sums[lane]);
+        let factors = [0, 2].map(|first| std::array::from_fn(|lane| pair(first, lane)));
+        let expected: [f32; BLOCK] = std::array::from_fn(|lane| {
+            let [low_a, high_a, low_b, high_b] =
+                [0, 1, 2, 3].map(|part| f32::from_bits(half(numbers[part * BLOCK + lane]) << 16));
+            low_a * low_b + (high_a * high_b + sums[lane])
+        });
+        for isa in Isa::available() {
+            let found = isa.run(DotPairs { sums, factors });
+            assert_eq!(found.map(|found| found.map(f32::to_bits)), [expected.map(f32::to_bits); 2], "{isa:?}");
+        }
     }
 }

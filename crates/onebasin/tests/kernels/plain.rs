@@ -12,6 +12,11 @@ pub(crate) fn normals(label: &str, len: usize) -> Vec<f32> {
     values
 }
 
+/// The same numbers cut off to bf16.
+pub(crate) fn halves(values: &[f32]) -> Vec<f32> {
+    values.iter().map(|value| f32::from_bits(value.to_bits() & 0xffff_0000)).collect()
+}
+
 /// One random value for each channel, padded with zeros to whole blocks.
 pub(crate) fn parameter(label: &str, channels: usize) -> Vec<f32> {
     let mut values = normals(label, channels);

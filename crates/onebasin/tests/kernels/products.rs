@@ -1,6 +1,7 @@
 //! Convolutions and dense layers, forward and backward, against sums of products in f64.
 
-use crate::plain::{close, normals, packed, unpacked};
+use crate::plain::{close, halves, normals, packed, unpacked};
+use onebasin_kernels::bf16::{Factors, RoundBlocks, RoundNeighbours, RoundTogether};
 use onebasin_kernels::convolve::Convolve;
 use onebasin_kernels::geometry::{Geometry, Plane, TILE, blocks};
 use onebasin_kernels::lanes::BLOCK;
@@ -61,6 +62,48 @@ impl Plain {
     }
 }
 
+/// Numbers as factors of a sum over neighbours.
+fn neighbours(isa: Isa, factors: Factors, values: &[f32]) -> Vec<f32> {
+    if factors == Factors::Singles {
+        return values.to_vec();
+    }
+    let mut pairs = vec![f32::NAN; values.len() / 2];
+    isa.run(RoundNeighbours { from: values, to: &mut pairs });
+    pairs
+}
+
+/// Blocks of 16 as factors of a sum over blocks; whatever is behind the last is a zero.
+fn rows(isa: Isa, factors: Factors, values: &[f32]) -> Vec<f32> {
+    if factors == Factors::Singles {
+        return values.to_vec();
+    }
+    let mut pairs = vec![f32::NAN; values.len().div_ceil(2 * BLOCK) * BLOCK];
+    isa.run(RoundBlocks { from: values, to: &mut pairs });
+    pairs
+}
+
+/// Images of `len` numbers as factors of a sum over images.
+fn images(isa: Isa, factors: Factors, len: usize, values: &[f32]) -> Vec<f32> {
+    if factors == Factors::Singles {
+        return values.to_vec();
+    }
+    let mut pairs = vec![f32::NAN; values.len().div_ceil(2 * len) * len];
+    for (both, to) in values.chunks(2 * len).zip(pairs.chunks_exact_mut(len)) {
+        isa.run(RoundTogether { first: &both[..len], second: both.get(len..).filter(|rest| !rest.is_empty()), to });
+    }
+    pairs
+}
+
+/// Random numbers that are exact as such factors: their products are too, so that sums are as close as those of f32.
+fn exact(factors: Factors, label: &str, len: usize) -> Vec<f32> {
+    let values = normals(label, len);
+    if factors == Factors::Singles { values } else { halves(&values) }
+}
+
+fn any_factors() -> impl Strategy<Value = Factors> {
+    any::<bool>().prop_map(|pairs| if pairs { Factors::Pairs } else { Factors::Singles })
+}
+
 fn convolutions() -> impl Strategy<Value = Plain> {
     (0..4usize, 1..41usize, 1..70usize, 1..20usize, 1..20usize, 1..3usize).prop_map(
         |(kind, inputs, units, height, width, images)| Plain {
@@ -79,13 +122,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn convolution_forward(plain in convolutions(), extras in 0..8u8) {
+    fn convolution_forward(plain in convolutions(), extras in 0..8u8, factors in any_factors()) {
         let geometry = plain.geometry();
         let (from, to) = (geometry.from, geometry.to);
         let (with_bias, with_residual, relu) = (extras & 1 != 0, extras & 2 != 0, extras & 4 != 0);
         let outputs = plain.images * to.height * to.width * plain.units;
-        let x = normals("x", plain.images * plain.height * plain.width * plain.inputs);
-        let weights = normals("w", plain.kernel * plain.kernel * plain.inputs * plain.units);
+        let x = exact(factors, "x", plain.images * plain.height * plain.width * plain.inputs);
+        let weights = exact(factors, "w", plain.kernel * plain.kernel * plain.inputs * plain.units);
         let bias = normals("b", plain.units);
         let residual = normals("r", outputs);
         let mut expected = vec![0.0f64; outputs];
@@ -105,19 +148,21 @@ proptest! {
         let pass = geometry.forward();
         let size = (plain.kernel * plain.kernel * plain.inputs) as f64;
         for isa in Isa::available() {
+            let (x, tiles) = (neighbours(isa, factors, &x), rows(isa, factors, &tiles));
             let out_len = blocks(plain.units) * to.block();
             let mut out = vec![0.0; plain.images * out_len];
             for ((out, x), residual) in out
                 .chunks_exact_mut(out_len)
-                .zip(x.chunks_exact(blocks(plain.inputs) * from.block()))
+                .zip(x.chunks_exact(blocks(plain.inputs) * from.block() / factors.packed()))
                 .zip(residual.chunks_exact(out_len))
             {
                 isa.run(Convolve {
                     pass: &pass,
                     columns: pass.columns,
+                    factors,
                     x,
                     weights: &tiles,
-                    weight_block,
+                    weight_block: weight_block / factors.packed(),
                     unit_blocks: blocks(plain.units),
                     out,
                     bias: with_bias.then_some(&padded_bias),
@@ -134,12 +179,12 @@ proptest! {
     }
 
     #[test]
-    fn convolution_input_gradient(plain in convolutions(), accumulate: bool) {
+    fn convolution_input_gradient(plain in convolutions(), accumulate: bool, factors in any_factors()) {
         let geometry = plain.geometry();
         let (from, to) = (geometry.from, geometry.to);
         let inputs = plain.images * plain.height * plain.width * plain.inputs;
-        let dy = normals("dy", plain.images * to.height * to.width * plain.units);
-        let weights = normals("w", plain.kernel * plain.kernel * plain.inputs * plain.units);
+        let dy = exact(factors, "dy", plain.images * to.height * to.width * plain.units);
+        let weights = exact(factors, "w", plain.kernel * plain.kernel * plain.inputs * plain.units);
         let before = normals("before", inputs);
         let mut expected: Vec<f64> =
             before.iter().map(|value| if accumulate { f64::from(*value) } else { 0.0 }).collect();
@@ -153,17 +198,19 @@ proptest! {
         let size = (plain.kernel * plain.kernel * plain.units) as f64;
         for isa in Isa::available() {
             let mut dx = packed(from, plain.inputs, plain.images, &before);
+            let (dy, tiles) = (neighbours(isa, factors, &dy), rows(isa, factors, &tiles));
             for (dx, dy) in dx
                 .chunks_exact_mut(blocks(plain.inputs) * from.block())
-                .zip(dy.chunks_exact(blocks(plain.units) * to.block()))
+                .zip(dy.chunks_exact(blocks(plain.units) * to.block() / factors.packed()))
             {
                 for pass in &geometry.backward() {
                     isa.run(Convolve {
                         pass,
                         columns: pass.columns,
+                        factors,
                         x: dy,
                         weights: &tiles,
-                        weight_block,
+                        weight_block: weight_block / factors.packed(),
                         unit_blocks: blocks(plain.inputs),
                         out: dx,
                         bias: None,
@@ -180,10 +227,10 @@ proptest! {
     }
 
     #[test]
-    fn convolution_weight_gradient(plain in convolutions(), accumulate: bool) {
+    fn convolution_weight_gradient(plain in convolutions(), accumulate: bool, factors in any_factors()) {
         let geometry = plain.geometry();
-        let x = normals("x", plain.images * plain.height * plain.width * plain.inputs);
-        let dy = normals("dy", plain.images * geometry.to.height * geometry.to.width * plain.units);
+        let x = exact(factors, "x", plain.images * plain.height * plain.width * plain.inputs);
+        let dy = exact(factors, "dy", plain.images * geometry.to.height * geometry.to.width * plain.units);
         let before = normals("before", plain.kernel * plain.kernel * plain.inputs * plain.units);
         let mut expected: Vec<f64> =
             before.iter().map(|value| if accumulate { f64::from(*value) } else { 0.0 }).collect();
@@ -193,10 +240,13 @@ proptest! {
         let size = (plain.images * geometry.to.height * geometry.to.width) as f64;
         for isa in Isa::available() {
             let mut gradient = before.clone();
+            let x = images(isa, factors, blocks(plain.inputs) * geometry.from.block(), &x);
+            let dy = images(isa, factors, blocks(plain.units) * geometry.to.block(), &dy);
             isa.run(WeightGradient {
                 geometry: &geometry,
+                factors,
                 columns: geometry.to.width,
-                images: plain.images,
+                images: plain.images.div_ceil(factors.packed()),
                 x: &x,
                 dy: &dy,
                 input_blocks: 0..blocks(plain.inputs),
@@ -208,11 +258,14 @@ proptest! {
     }
 
     #[test]
-    fn dense_layers(inputs in 1..100usize, units in 1..100usize, images in 1..300usize, spare in 0..40usize) {
+    fn dense_layers(
+        inputs in 1..100usize, units in 1..100usize, images in 1..300usize, spare in 0..40usize, factors in any_factors(),
+    ) {
         // A dense layer is a 1x1 convolution over the images; the plane may have room for more of them.
         let plane = Plane::vectors(images + spare);
         let geometry = Geometry { kernel: 1, stride: 1, inputs, units, from: plane, to: plane };
-        let (x, dy, weights) = (normals("x", images * inputs), normals("dy", images * units), normals("w", inputs * units));
+        let (x, dy) = (exact(factors, "x", images * inputs), exact(factors, "dy", images * units));
+        let weights = exact(factors, "w", inputs * units);
         let mut out = vec![0.0f64; images * units];
         let mut dx = vec![0.0f64; images * inputs];
         let mut gradient = vec![0.0f64; inputs * units];
@@ -248,11 +301,12 @@ proptest! {
         let (x, dy) = (blocked(inputs, &x), blocked(units, &dy));
         let (forward_pass, backward_passes) = (geometry.forward(), geometry.backward());
         for isa in Isa::available() {
-            let run = |pass, x, weights, weight_block, unit_blocks| {
+            let run = |pass, x: &[f32], weights: &[f32], weight_block: usize, unit_blocks| {
                 let mut out = vec![0.0; unit_blocks * plane.block()];
+                let (x, weights) = (&neighbours(isa, factors, x), &rows(isa, factors, weights));
                 isa.run(Convolve {
-                    pass, columns: images, x, weights, weight_block, unit_blocks, out: &mut out,
-                    bias: None, residual: None, relu: false, accumulate: false,
+                    pass, columns: images, factors, x, weights, weight_block: weight_block / factors.packed(), unit_blocks,
+                    out: &mut out, bias: None, residual: None, relu: false, accumulate: false,
                 });
                 out
             };
@@ -261,12 +315,23 @@ proptest! {
             let ours = run(&backward_passes[0], &dy, &backward, backward_block, blocks(inputs));
             close(&plain(inputs, &ours), &dx, (units as f64).sqrt() + 1.0, 1e-5)?;
             // In two parts, as two threads would.
+            let columns_of = |blocked: &[f32]| -> Vec<f32> {
+                let used = blocked.chunks_exact(plane.block()).map(|block| rows(isa, factors, &block[..images * BLOCK]));
+                used.flatten().collect()
+            };
+            let (x, dy) = if factors == Factors::Pairs { (columns_of(&x), columns_of(&dy)) } else { (x.clone(), dy.clone()) };
+            let pairs = Plane::vectors(images).in_pairs();
+            let geometry = match factors {
+                Factors::Singles => geometry,
+                Factors::Pairs => Geometry { from: pairs, to: pairs, ..geometry },
+            };
             let mut ours = vec![0.0; inputs * units];
             let middle = blocks(inputs) / 2;
             let (first, second) = ours.split_at_mut((middle * BLOCK).min(inputs) * units);
             for (input_blocks, gradient) in [(0..middle, first), (middle..blocks(inputs), second)] {
                 isa.run(WeightGradient {
-                    geometry: &geometry, columns: images, images: 1, x: &x, dy: &dy, input_blocks, gradient, accumulate: false,
+                    geometry: &geometry, factors, columns: images.div_ceil(factors.packed()), images: 1, x: &x, dy: &dy,
+                    input_blocks, gradient, accumulate: false,
                 });
             }
             close(&ours, &gradient, (images as f64).sqrt() + 1.0, 1e-5)?;

@@ -1,6 +1,7 @@
 //! Dense layers that leave zeros out have the same bits as those that multiply them.
 
 use crate::plain::normals;
+use onebasin_kernels::bf16::Factors;
 use onebasin_kernels::convolve::Convolve;
 use onebasin_kernels::geometry::{Geometry, Plane, TILE, blocks};
 use onebasin_kernels::lanes::BLOCK;
@@ -129,8 +130,8 @@ proptest! {
         for isa in Isa::available() {
             let (mut dense, mut sparse) = (vec![f32::NAN; unit_blocks * block], vec![f32::NAN; unit_blocks * block]);
             isa.run(Convolve {
-                pass: &pass, columns: layer.images, x: &x, weights: &tiles, weight_block: blocks(layer.inputs) * TILE,
-                unit_blocks, out: &mut dense, bias: Some(&bias), residual: None, relu, accumulate: false,
+                pass: &pass, columns: layer.images, factors: Factors::Singles, x: &x, weights: &tiles,
+                weight_block: blocks(layer.inputs) * TILE, unit_blocks, out: &mut dense, bias: Some(&bias), residual: None, relu, accumulate: false,
             });
             let strips = layer.strips(&layer.occupancy(isa, &x));
             isa.run(SparseForward {
@@ -153,8 +154,8 @@ proptest! {
         for isa in Isa::available() {
             let (mut dense, mut sparse) = (before.clone(), before.clone());
             isa.run(WeightGradient {
-                geometry: &geometry, columns: layer.images, images: 1, x: &x, dy: &dy, input_blocks: 0..input_blocks,
-                gradient: &mut dense, accumulate,
+                geometry: &geometry, factors: Factors::Singles, columns: layer.images, images: 1, x: &x, dy: &dy,
+                input_blocks: 0..input_blocks, gradient: &mut dense, accumulate,
             });
             let occupancy = layer.occupancy(isa, &x);
             // In two parts, as two threads would.

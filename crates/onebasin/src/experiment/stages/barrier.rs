@@ -1,5 +1,6 @@
 //! The loss and error barriers between two posteriors: along paths, for several alignments.
 
+use crate::align;
 use crate::align::{Criterion, Solver};
 use crate::arch::{Arch, Op};
 use crate::data::{Examples, Split};
@@ -10,6 +11,7 @@ use crate::experiment::stages::align::{PairReference, plan_alignment};
 use crate::experiment::stages::pairs::{Pair, PairInputs, Permuted, Wanted};
 use crate::experiment::{Context, Folder, Plan, Section, Stage, inputs};
 use crate::measure::{Barrier as Rise, BarrierSettings as Sampling, Calibrated, Curve, Curves, Estimate, Point};
+use crate::net::{Net, Precision};
 use crate::path::{DataStatistics, Geodesic, Moments, Natural, Path, Rescale, Rescaled, Source};
 use crate::posterior::{Gaussian, Predictor};
 use crate::symmetry::Permutations;
@@ -75,6 +77,9 @@ settings! {
         pub samples: usize = 128 => value "N";
         /// Number of bootstrap replicates behind the standard errors
         pub replicates: usize = 200 => value "N";
+        /// Precision of activations and weights where they are multiplied
+        #[serde(skip_serializing_if = "Precision::is_default")]
+        pub precision: Precision = Precision::default() => value "NAME";
         /// Seed of draws, replicates and alignments
         pub seed: u64 = 0 => value "N";
         /// Name of the data set to measure on [default: the one that A was trained on]
@@ -210,7 +215,7 @@ impl Stage for Barrier {
         settings.check()?;
         let pair = self.inputs.open(settings.wanted(), context)?;
         let first = &pair.stored[0];
-        let mut predictor = Predictor::new(&pair.arch, first.provenance.likelihood, &context.pool)?;
+        let mut predictor = Predictor::new(&pair.arch, first.provenance.likelihood, settings.precision, &context.pool)?;
         let aligned = self.alignments(&pair, context)?;
 
         let mut statistics = None;
@@ -220,7 +225,7 @@ impl Stage for Barrier {
             examples.check_fits(&pair.arch)?;
             statistics = Some(examples);
         }
-        let paths = Paths::new(&settings.paths, &pair.arch, statistics.as_ref(), settings.seed, &context.pool)?;
+        let paths = Paths::new(settings, &pair.arch, statistics.as_ref(), &context.pool)?;
 
         let (mut curves, mut number, parts) = (Vec::new(), 0, Parts::new(self, folder)?);
         let count = (1 + (aligned.len() - 1) * settings.paths.len()) * pair.examples.len();
@@ -277,7 +282,7 @@ impl Barrier {
     /// The second posterior as it is, then with its units permuted by the files that are known by other names than those of
     /// criteria, then by each criterion.
     fn alignments(&self, pair: &Pair, context: &Context<'_>) -> Result<Vec<(Aligned, Gaussian)>> {
-        let BarrierSettings { criteria, solver, seed, .. } = &self.settings;
+        let BarrierSettings { criteria, solver, precision, seed, .. } = &self.settings;
         let aligned = |name: &str, (gaussian, permutations): Permuted| {
             let (w2, transpositions) = (pair.gaussians[0].distance(&gaussian)?, permutations.transpositions());
             Ok::<_, Error>((Aligned { name: name.to_owned(), w2, transpositions }, gaussian))
@@ -288,8 +293,15 @@ impl Barrier {
                 all.push(aligned(name, pair.read(known)?)?);
             }
         }
+        let method = |criterion| align::Settings {
+            criterion,
+            solver: *solver,
+            seed: *seed,
+            precision: *precision,
+            ..align::Settings::default()
+        };
         for criterion in criteria {
-            all.push(aligned(criterion.name(), self.inputs.align(pair, *criterion, *solver, *seed, context)?)?);
+            all.push(aligned(criterion.name(), self.inputs.align(pair, method(*criterion), context)?)?);
         }
         Ok(all)
     }
@@ -361,20 +373,16 @@ impl<'a> Paths<'a> {
     }
 
     /// Collects the statistics that the kinds need; `examples` are there if one of them needs some.
-    fn new(
-        kinds: &[PathKind],
-        arch: &'a Arch,
-        examples: Option<&Examples>,
-        seed: u64,
-        pool: &ThreadPool,
-    ) -> Result<Self> {
+    fn new(settings: &BarrierSettings, arch: &'a Arch, examples: Option<&Examples>, pool: &ThreadPool) -> Result<Self> {
+        let BarrierSettings { paths: kinds, precision, seed, .. } = settings;
         let moments = examples.filter(|_| kinds.contains(&PathKind::RescaledMoments));
         let moments = moments.map(|examples| Moments::of(arch, examples)).transpose()?;
         let data = examples.filter(|_| kinds.iter().any(|kind| Self::needs_data(*kind)));
         let convolutions = arch.nodes().iter().any(|node| matches!(node.op, Op::Conv { .. }));
         let collect = |examples: &Examples| {
             let (draws, most) = if convolutions { CONVOLUTIONS } else { (DRAWS, examples.len()) };
-            DataStatistics::new(arch, &examples.first(most)?, draws, seed, pool)
+            let net = Net::new(arch, pool)?.with_precision(*precision);
+            DataStatistics::new(Box::new(net), &examples.first(most)?, draws, *seed, pool)
         };
         let data = data.map(collect).transpose()?;
         Ok(Self { arch, moments: moments.map(Source::Moments), data: data.map(|data| Source::Data(Box::new(data))) })

@@ -118,8 +118,9 @@ impl Stage for BarrierNetwork {
 impl BarrierNetwork {
     /// Refuses settings that need more than checkpoints and their network.
     fn check(&self) -> Result<()> {
-        let BarrierSettings { paths, calibrate, dataset, .. } = &self.settings;
+        let BarrierSettings { paths, calibrate, precision, dataset, .. } = &self.settings;
         self.settings.check()?;
+        precision.check_f32("checkpoints of a network")?;
         let expected = "geodesic or natural for checkpoints of a network";
         if let Some(path) = paths.iter().find(|path| !matches!(path, PathKind::Geodesic | PathKind::Natural)) {
             return Err(Error::setting("paths", path, expected));

@@ -38,6 +38,7 @@ impl Stage for CompactNetwork {
     fn run(&self, context: &Context<'_>, folder: Option<&Folder>) -> Result<CompactResult> {
         let settings = &self.settings;
         settings.check()?;
+        settings.precision.check_f32("checkpoints of a network")?;
         self.inputs.check_classes()?;
         Error::unless(!settings.balance, "balance", true, "false for checkpoints of a network")?;
         let given = settings.reference.is_none();

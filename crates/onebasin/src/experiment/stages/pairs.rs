@@ -2,7 +2,7 @@
 //! second is permuted.
 
 use super::align::{AlignSettings, Known, Matching, read_group_permutations, read_permutations};
-use crate::align::{Criterion, Solver};
+use crate::align;
 use crate::arch::Arch;
 use crate::data::{Examples, Split};
 use crate::error::{Error, Result};
@@ -73,19 +73,13 @@ impl PairInputs {
 
     /// The permutations that align the second posterior by a criterion: those of a file that is known by its name, else
     /// those that the solver finds.
-    pub(super) fn align(
-        &self,
-        pair: &Pair,
-        criterion: Criterion,
-        solver: Solver,
-        seed: u64,
-        context: &Context<'_>,
-    ) -> Result<Permuted> {
+    pub(super) fn align(&self, pair: &Pair, method: align::Settings, context: &Context<'_>) -> Result<Permuted> {
+        let align::Settings { criterion, solver, start, seed, precision } = method;
         if let Some((_, known)) = self.alignments.iter().find(|(name, _)| name == criterion.name()) {
             return pair.read(known);
         }
-        let settings =
-            AlignSettings { criteria: vec![criterion], solvers: vec![solver], seed, ..AlignSettings::default() };
+        let (criteria, solvers) = (vec![criterion], vec![solver]);
+        let settings = AlignSettings { criteria, solvers, start, seed, precision, ..AlignSettings::default() };
         let matching = Matching::new(&settings, &pair.sources, &pair.stored, context)?;
         let (found, _) = matching.pair(1, &format!("aligning by {criterion}"), None)?;
         pair.permute(found.permutations)

@@ -1,5 +1,6 @@
 //! The plane through two posteriors and the second one aligned: loss, error and log posterior on a grid.
 
+use crate::align;
 use crate::align::{Criterion, Solver};
 use crate::data::Split;
 use crate::error::Result;
@@ -7,6 +8,7 @@ use crate::experiment::stages::align::{PairReference, plan_alignment};
 use crate::experiment::stages::pairs::{PairInputs, Wanted};
 use crate::experiment::{Context, Folder, Plan, Section, Stage, inputs};
 use crate::measure::{Density, Marginal, Plane as Grid, PlanePoint, PlaneSettings as Sampling, Triangle};
+use crate::net::Precision;
 use crate::posterior::Predictor;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -30,6 +32,9 @@ settings! {
         pub margin: f64 = Sampling::default().margin => value "SHARE";
         /// Number of Monte Carlo samples of the predictive distribution at each point; 0 for none
         pub samples: usize = Sampling::default().samples => value "N";
+        /// Precision of activations and weights where they are multiplied
+        #[serde(skip_serializing_if = "Precision::is_default")]
+        pub precision: Precision = Precision::default() => value "NAME";
         /// Seed of draws and of the alignment
         pub seed: u64 = Sampling::default().seed => value "N";
         /// Name of the data set to measure on [default: the one that A was trained on]
@@ -148,12 +153,13 @@ impl Stage for Plane {
         } else {
             None
         };
-        let mut predictor = Predictor::new(&pair.arch, provenance.likelihood, &context.pool)?;
+        let mut predictor = Predictor::new(&pair.arch, provenance.likelihood, settings.precision, &context.pool)?;
         let (alignment, (third, permutations)) = if let Some((name, file)) = self.inputs.alignments.first() {
             (name.clone(), pair.read(file)?)
         } else {
-            let PlaneSettings { criterion, solver, seed, .. } = *settings;
-            (criterion.to_string(), self.inputs.align(&pair, criterion, solver, seed, context)?)
+            let PlaneSettings { criterion, solver, seed, precision, .. } = *settings;
+            let method = align::Settings { criterion, solver, seed, precision, ..align::Settings::default() };
+            (criterion.to_string(), self.inputs.align(&pair, method, context)?)
         };
         let [first, second] = &pair.gaussians;
         let triangle = Triangle::new([first, second, &third])?;

@@ -33,6 +33,7 @@ impl Stage for PlaneNetwork {
     fn run(&self, context: &Context<'_>, _: Option<&Folder>) -> Result<PlaneResult> {
         let settings = &self.settings;
         settings.check()?;
+        settings.precision.check_f32("checkpoints of a network")?;
         self.inputs.check_classes()?;
         let given = settings.dataset.is_none();
         Error::unless(given, "dataset", "given", "left out: `inputs` and `labels` are measured on")?;

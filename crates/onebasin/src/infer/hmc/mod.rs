@@ -59,6 +59,8 @@ fn default_acceptance() -> f64 {
 
 impl Settings for HmcConfig {
     const STARTS_AT_POSTERIOR: bool = true;
+    /// Differences of energies, which accept or reject, would be those of the rounding.
+    const ALLOWS_BF16: bool = false;
     const YIELDS_SAMPLES: bool = true;
     const GROWS: &'static [&'static str] = &["samples", "chains"];
 

@@ -19,8 +19,8 @@ const FINGERPRINT: &str = "fingerprint";
 impl AlignSettings {
     /// What learned matching is told.
     pub(super) fn learning(&self) -> Learning {
-        let Self { steps, restarts, batch, learning_rate, tau, repair, seed, .. } = *self;
-        Learning { steps, restarts, batch, learning_rate, tau, repair, seed }
+        let Self { steps, restarts, batch, learning_rate, tau, repair, precision, seed, .. } = *self;
+        Learning { steps, restarts, batch, learning_rate, tau, repair, precision, seed }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::experiment::inputs::{Source, some_once};
 use crate::experiment::parts::UNFINISHED;
 use crate::experiment::plan::PlannedPair;
 use crate::experiment::{Context, Folder, Plan, Section, Stage, inputs};
-use crate::net::Net;
+use crate::net::{Net, Precision};
 use crate::params::Params;
 use crate::rng::Stream;
 use crate::store::Provenance;
@@ -110,6 +110,9 @@ settings! {
         pub examples: usize = 5000 => value "N";
         /// Number of draws of each posterior at most for the criterion `activation`
         pub draws: usize = 10 => value "N";
+        /// Precision of activations and weights where they are multiplied, for the criteria `activation` and `learned`
+        #[serde(skip_serializing_if = "Precision::is_default")]
+        pub precision: Precision = Precision::default() => value "NAME";
         /// Number of steps of the criterion `learned` from each start
         pub steps: usize = 250 => value "N";
         /// Number of restarts of the criterion `learned`, at the best permutations so far
@@ -142,9 +145,11 @@ impl AlignSettings {
 
     /// The only criterion and the only solver, as the library takes them.
     pub(super) fn single(&self) -> Result<align::Settings> {
-        let Self { start, seed, .. } = *self;
+        let Self { start, seed, precision, .. } = *self;
         match (&self.criteria[..], &self.solvers[..]) {
-            ([criterion], [solver]) => Ok(align::Settings { criterion: *criterion, solver: *solver, start, seed }),
+            ([criterion], [solver]) => {
+                Ok(align::Settings { criterion: *criterion, solver: *solver, start, seed, precision })
+            }
             ([_], solvers) => Err(Error::setting("solvers", json!(solvers), "one solver for each alignment")),
             (criteria, _) => Err(Error::setting("criteria", json!(criteria), "one criterion for each alignment")),
         }

@@ -118,6 +118,7 @@ impl AlignNetwork {
     fn check(&self) -> Result<()> {
         let AlignSettings { to, criteria, balance, exclude_prior, .. } = &self.settings;
         self.settings.check()?;
+        self.settings.precision.check_f32("checkpoints of a network")?;
         self.settings.single()?;
         if self.checkpoints.len() < 2 {
             return Err(Error::Count {

@@ -7,6 +7,7 @@ use crate::experiment::inputs::Source;
 use crate::experiment::{Context, inputs};
 use crate::measure::prune::KeptBy;
 use crate::measure::{Agreement, Calibration, Quality, prune};
+use crate::net::Precision;
 use crate::params::Params;
 use crate::posterior::{Draws, Gaussian, Posterior, Predictor};
 use crate::store::{Provenance, StoredPosterior, StoredSamples};
@@ -21,6 +22,7 @@ pub(in crate::experiment::stages) struct Evaluator<'a> {
     reference: Option<Vec<f64>>,
     draws: usize,
     seed: u64,
+    precision: Precision,
 }
 
 impl<'a> Evaluator<'a> {
@@ -34,9 +36,9 @@ impl<'a> Evaluator<'a> {
         let examples = test_examples(provenance, context.data, settings.test_examples);
         let examples = examples.map_err(|error| error.at(source.file.display()))?;
         examples.check_fits(&arch)?;
-        let predictor = Predictor::new(&arch, provenance.likelihood, &context.pool)?;
-        let (draws, seed) = (settings.draws, settings.seed);
-        let mut evaluator = Self { context, predictor, examples, reference: None, draws, seed };
+        let predictor = Predictor::new(&arch, provenance.likelihood, settings.precision, &context.pool)?;
+        let CompactSettings { draws, seed, precision, .. } = *settings;
+        let mut evaluator = Self { context, predictor, examples, reference: None, draws, seed, precision };
         if let Some(path) = &settings.reference {
             let file = inputs::posterior_file(path)?;
             let predicted = evaluator.predictions_of(&file, settings.test_examples);
@@ -52,7 +54,8 @@ impl<'a> Evaluator<'a> {
         examples: Examples,
         context: &'a Context<'a>,
     ) -> Self {
-        Self { context, predictor, examples, reference: None, draws: settings.draws, seed: settings.seed }
+        let CompactSettings { draws, seed, precision, .. } = *settings;
+        Self { context, predictor, examples, reference: None, draws, seed, precision }
     }
 
     /// Predictions of another posterior, whose network may be another one.
@@ -70,7 +73,8 @@ impl<'a> Evaluator<'a> {
             let reason = "it was trained for other test examples than the samples".to_owned();
             return Err(Error::File { path: file.to_owned(), reason });
         }
-        let mut predictor = Predictor::new(&provenance.network()?, provenance.likelihood, &self.context.pool)?;
+        let network = provenance.network()?;
+        let mut predictor = Predictor::new(&network, provenance.likelihood, self.precision, &self.context.pool)?;
         let count = if posterior.draws(usize::MAX) == usize::MAX { self.draws } else { usize::MAX };
         self.context.monitored("reference: predicting", |monitor| {
             predictor.mean(&*posterior, &examples, count, self.seed, monitor)

@@ -14,7 +14,7 @@ use crate::infer::diagnostics::Convergence;
 use crate::infer::{Problem, diagnostics, distil};
 use crate::measure::prune::{KeptBy, Pruned};
 use crate::measure::{Agreement, Calibration, Quality, StdHistogram, mixing};
-use crate::net::Likelihood;
+use crate::net::{Likelihood, Precision};
 use crate::params::Params;
 use crate::posterior::{Draws, Fit, Posterior};
 use crate::store::{PooledSamples, Provenance, StoredPosterior};
@@ -59,6 +59,9 @@ settings! {
         pub test_examples: Option<usize> = None => optional "N";
         /// Number of Monte Carlo samples of the predictive distribution of each Gaussian
         pub draws: usize = 100 => value "N";
+        /// Precision of activations and weights where they are multiplied, in predictions and distillation
+        #[serde(skip_serializing_if = "Precision::is_default")]
+        pub precision: Precision = Precision::default() => value "NAME";
         /// Seed of draws, alignments and distillation
         pub seed: u64 = 0 => value "N";
         /// Prune networks: keep the parameters with the smallest standard deviations, or the largest ratios of mean to it
@@ -218,7 +221,8 @@ impl Stage for Compact {
         }
         let mut evaluator = Evaluator::new(settings, &sources[0], first, context)?;
         let samples = Samples { draws: &pooled, chains: pooled.chains(), sources: &sources, provenance: first };
-        let lesson = settings.distil.map(|epochs| lesson(epochs, &pooled, &mut evaluator, context)).transpose()?;
+        let lesson = settings.distil.map(|epochs| lesson(epochs, settings.precision, &pooled, &mut evaluator, context));
+        let lesson = lesson.transpose()?;
         let work = Work { settings, samples, spec: &spec, scales: scales.as_ref(), compared: None, context };
         let (result, gaussians) = work.fit(&mut evaluator, lesson.as_ref())?;
         // All that can be wrong with the input has been found by now.
@@ -364,7 +368,13 @@ impl Relabelling {
 }
 
 /// What is distilled: predictions of the samples, (example, class), on all training examples of the data set.
-fn lesson(epochs: f64, pooled: &PooledSamples, evaluator: &mut Evaluator<'_>, context: &Context<'_>) -> Result<Lesson> {
+fn lesson(
+    epochs: f64,
+    precision: Precision,
+    pooled: &PooledSamples,
+    evaluator: &mut Evaluator<'_>,
+    context: &Context<'_>,
+) -> Result<Lesson> {
     let provenance = pooled.files()[0].provenance();
     let config = inputs::config(provenance)?;
     let training = config.data.whole(Split::Train, context.data, &provenance.standardisation)?;
@@ -374,6 +384,7 @@ fn lesson(epochs: f64, pooled: &PooledSamples, evaluator: &mut Evaluator<'_>, co
         likelihood: provenance.likelihood,
         prior: config.prior,
         temperature: 1.0,
+        precision,
         training: Arc::new(training),
     };
     Ok((problem, predictions, epochs))

@@ -58,7 +58,7 @@ impl Prepared {
         let from = start.as_ref().map(|start| &start.posterior);
         Ok(Self {
             inference: config.infer.start(&problem, config.seed, &context.pool, from)?,
-            predictor: Predictor::new(&problem.arch, problem.likelihood, &context.pool)?,
+            predictor: Predictor::new(&problem.arch, problem.likelihood, problem.precision, &context.pool)?,
             test,
             problem,
             config: config.clone(),

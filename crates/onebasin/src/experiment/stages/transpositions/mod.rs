@@ -14,7 +14,7 @@ use crate::experiment::{Context, DataConfig, Folder, Plan, Section, Stage};
 use crate::infer::{Inference, Map, MapConfig, Prior, Problem, member_seed};
 use crate::keys::number;
 use crate::measure::{BarrierSettings, Barriers, Curves};
-use crate::net::Likelihood;
+use crate::net::{Likelihood, Precision};
 use crate::params::Params;
 use crate::path::{Geodesic, Path, grid};
 use crate::posterior::{Gaussian, Predictor};
@@ -40,6 +40,9 @@ pub struct TranspositionsSettings {
     pub seed: u64,
     /// Number of repetitions, each with other networks.
     pub runs: usize,
+    /// Precision of activations and weights where they are multiplied.
+    #[serde(default, skip_serializing_if = "Precision::is_default")]
+    pub precision: Precision,
     /// Number of training examples that loss and error are measured on at most, from the first on.
     #[serde(default = "number::<10_000, usize>")]
     #[schemars(extend("x-unit" = "examples"))]
@@ -168,6 +171,7 @@ impl Stage for TranspositionsSettings {
             likelihood: self.likelihood,
             prior: self.prior,
             temperature: 1.0,
+            precision: self.precision,
             training: Arc::new(training),
         };
         let mut runner = Runner::new(self, &problem, test, &context.pool)?;
@@ -285,7 +289,7 @@ impl Runner {
             + (settings.planted().len() + settings.epochs().len()) as u64 * comparison;
         Ok(Self {
             spec: Spec::of(&problem.arch),
-            predictor: Predictor::new(&problem.arch, problem.likelihood, pool)?,
+            predictor: Predictor::new(&problem.arch, problem.likelihood, problem.precision, pool)?,
             pool: pool.clone(),
             examples: [train, test],
             seed: settings.seed,

@@ -57,13 +57,25 @@ def product_case(kind):
     return lambda: torch.mm(a, b, out=out)
 
 
+def autocast(call):
+    """The same with products in bf16 wherever PyTorch thinks it right."""
+
+    def cast():
+        with torch.autocast("cpu", torch.bfloat16):
+            return call()
+
+    return cast
+
+
 def normals_case():
     out = torch.empty(networks.NORMALS)
     return out.normal_
 
 
 def build(case):
-    """`normals`, `hmc`, product/kind, learned/network or network/work/variant."""
+    """`normals`, `hmc`, product/kind, learned/network or network/work/variant, the last with -bf16 behind it for autocast."""
+    if case.endswith("-bf16"):
+        return autocast(build(case.removesuffix("-bf16")))
     threads = torch.get_num_threads()
     match case.split("/"):
         case ["normals"]:

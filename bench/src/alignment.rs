@@ -48,7 +48,7 @@ pub(crate) fn case(network: &str, solver: &str, threads: usize) -> Result<Case, 
 }
 
 /// Learned matching of two points: 20 steps of 256 examples, and the validation before and behind them.
-pub(crate) fn learned(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
+pub(crate) fn learned(network: &str, precision: Precision, threads: usize) -> Result<Case, Box<dyn Error>> {
     let arch = Arch::new(widened(network)?)?;
     let point = |seed| {
         let (mean, _) = posterior(&arch, seed)?.into_parts();
@@ -62,16 +62,8 @@ pub(crate) fn learned(network: &str, threads: usize) -> Result<Case, Box<dyn Err
     let examples = Examples::new(dataset, standardisation)?;
     let pool = ThreadPool::new(threads)?;
     let tau = Tau::Midpoint;
-    let learning = Learning {
-        steps: 20,
-        restarts: 0,
-        batch: 256,
-        learning_rate: 0.1,
-        tau,
-        repair: false,
-        precision: Precision::F32,
-        seed: 0,
-    };
+    let learning =
+        Learning { steps: 20, restarts: 0, batch: 256, learning_rate: 0.1, tau, repair: false, precision, seed: 0 };
     let call = move || {
         let (fixed, moved) = (&fixed, &moved);
         let between = Between { arch: &arch, likelihood: Likelihood::Softmax, fixed, moved, examples: &examples };

@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex};
 const SAMPLES: usize = 128;
 
 /// One step of variational inference: the batch, the draw, the gradient, Adam; and now and then what is logged.
-pub(crate) fn vi(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
-    let mut training = Training::new(network, 0, threads)?;
+pub(crate) fn vi(network: &str, precision: Precision, threads: usize) -> Result<Case, Box<dyn Error>> {
+    let mut training = Training::new(network, precision, 0, threads)?;
     let call = move || {
         training.step();
         Ok(())
@@ -34,8 +34,9 @@ pub(crate) fn vi(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> 
 }
 
 /// One step of each of two trainings, side by side on a thread each.
-pub(crate) fn vi_two(network: &str) -> Result<Case, Box<dyn Error>> {
-    let trainings = [Training::new(network, 0, 1)?, Training::new(network, 1, 1)?].map(Mutex::new);
+pub(crate) fn vi_two(network: &str, precision: Precision) -> Result<Case, Box<dyn Error>> {
+    let training = |seed| Training::new(network, precision, seed, 1);
+    let trainings = [training(0)?, training(1)?].map(Mutex::new);
     let pool = ThreadPool::new(2)?;
     let call = move || {
         pool.for_each(2, |index| trainings[index].lock().expect("no training panicked").step());
@@ -49,11 +50,13 @@ struct Training {
 }
 
 impl Training {
-    fn new(network: &str, seed: u64, threads: usize) -> Result<Self, Box<dyn Error>> {
+    fn new(network: &str, precision: Precision, seed: u64, threads: usize) -> Result<Self, Box<dyn Error>> {
         let preset = preset(network)?;
         let batch = if matches!(preset, Preset::Mlp(_)) { 500 } else { 128 };
         let config = ViConfig { optimise: Optimise::new(1e6, batch, 1e-3), std: Some(0.01), moped: None, samples: 1 };
-        Ok(Self { vi: Vi::new(&config, &problem(preset, Split::Train, 0.01)?, seed, &pool(threads)?, None)? })
+        Ok(Self {
+            vi: Vi::new(&config, &problem(preset, precision, Split::Train, 0.01)?, seed, &pool(threads)?, None)?,
+        })
     }
 
     fn step(&mut self) {
@@ -65,12 +68,12 @@ impl Training {
 }
 
 /// The mean predictive probabilities of 128 draws on the 10,000 test images.
-pub(crate) fn predictive(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
-    let problem = problem(preset(network)?, Split::Test, 0.01)?;
+pub(crate) fn predictive(network: &str, precision: Precision, threads: usize) -> Result<Case, Box<dyn Error>> {
+    let problem = problem(preset(network)?, precision, Split::Test, 0.01)?;
     let layout = problem.arch.layout();
     let std = Params::from_values(layout, vec![0.01; layout.len()])?;
     let posterior = Posterior::Gaussian(Gaussian::new(problem.arch.initialise(0), std)?);
-    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, Precision::F32, &pool(threads)?)?;
+    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, problem.precision, &pool(threads)?)?;
     let call = move || {
         black_box(predictor.mean(&posterior, &problem.training, SAMPLES, 0, &mut Monitor::silent())?);
         Ok(())
@@ -79,13 +82,13 @@ pub(crate) fn predictive(network: &str, threads: usize) -> Result<Case, Box<dyn 
 }
 
 /// A part of a barrier curve: three points of 16 draws on the 10,000 test images, with 200 replicates, and the mixture.
-pub(crate) fn barrier(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
-    let problem = problem(preset(network)?, Split::Test, 0.01)?;
+pub(crate) fn barrier(network: &str, precision: Precision, threads: usize) -> Result<Case, Box<dyn Error>> {
+    let problem = problem(preset(network)?, precision, Split::Test, 0.01)?;
     let layout = problem.arch.layout();
     let end =
         |seed| Gaussian::new(problem.arch.initialise(seed), Params::from_values(layout, vec![0.01; layout.len()])?);
     let (from, to) = (end(0)?, end(1)?);
-    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, Precision::F32, &pool(threads)?)?;
+    let mut predictor = Predictor::new(&problem.arch, problem.likelihood, problem.precision, &pool(threads)?)?;
     let settings = BarrierSettings { points: 3, samples: 16, replicates: 200, seed: 0 };
     let call = move || {
         let path = Geodesic::new(&from, &to)?;
@@ -98,7 +101,7 @@ pub(crate) fn barrier(network: &str, threads: usize) -> Result<Case, Box<dyn Err
 /// One trajectory of ten leapfrog steps over 10,000 images, and its decision.
 pub(crate) fn hmc(threads: usize) -> Result<Case, Box<dyn Error>> {
     let Preset::Mlp(mlp) = preset("mlp")? else { return Err("the MLP is not one".into()) };
-    let problem = problem(Preset::Mlp(Mlp { hidden: vec![512], ..mlp }), Split::Test, 1.0)?;
+    let problem = problem(Preset::Mlp(Mlp { hidden: vec![512], ..mlp }), Precision::F32, Split::Test, 1.0)?;
     let config = HmcConfig {
         chains: 1,
         burn_in: 0,
@@ -120,7 +123,7 @@ pub(crate) fn hmc(threads: usize) -> Result<Case, Box<dyn Error>> {
 }
 
 /// Dense networks learn from MNIST, the others from noise.
-fn problem(preset: Preset, split: Split, variance: f64) -> Result<Problem, Box<dyn Error>> {
+fn problem(preset: Preset, precision: Precision, split: Split, variance: f64) -> Result<Problem, Box<dyn Error>> {
     let arch = Arch::new(preset)?;
     let dataset = if matches!(arch.preset(), Preset::Mlp(_)) { mnist(split)? } else { noise(&arch)? };
     let standardisation = Standardisation::of(Scaling::Unit, &dataset);
@@ -130,7 +133,7 @@ fn problem(preset: Preset, split: Split, variance: f64) -> Result<Problem, Box<d
         likelihood: Likelihood::Softmax,
         prior: Prior { variance, scaling: onebasin::infer::Scaling::One },
         temperature: 1.0,
-        precision: Precision::F32,
+        precision,
     })
 }
 

@@ -7,6 +7,7 @@ mod networks;
 mod peak;
 mod products;
 
+use onebasin::net::Precision;
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -56,22 +57,27 @@ fn answer(line: &str, threads: usize, cases: &mut HashMap<String, Case>) -> Resu
     Ok(format!("ms={}{flop}", times.join(",")))
 }
 
-/// `peak`, `normals`, `hmc`, align/network/solver, learned/network, product/kind/library, assign/kind/n/which, or network/ and one of gradient, logits, vi, vi-two, predictive, barrier.
+/// `peak`, `normals`, `hmc`, align/network/solver, learned/network, product/kind/library, assign/kind/n/which, or network/ and one of
+/// gradient, logits, vi, vi-two, predictive, barrier; the latter and what is learned with /bf16 behind, if products are to be of that.
 fn build(name: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
+    let (name, precision) = match name.strip_suffix("/bf16") {
+        Some(name) => (name, Precision::Bf16),
+        None => (name, Precision::F32),
+    };
     match name.split('/').collect::<Vec<_>>()[..] {
         ["peak"] => peak::case(threads),
         ["normals"] => Ok(networks::normals()),
         ["product", kind, library] => products::case(kind, library, threads),
         ["align", network, solver] => alignment::case(network, solver, threads),
-        ["learned", network] => alignment::learned(network, threads),
-        [network, "vi"] => inference::vi(network, threads),
-        [network, "vi-two"] => inference::vi_two(network),
-        [network, "predictive"] => inference::predictive(network, threads),
-        [network, "barrier"] => inference::barrier(network, threads),
+        ["learned", network] => alignment::learned(network, precision, threads),
+        [network, "vi"] => inference::vi(network, precision, threads),
+        [network, "vi-two"] => inference::vi_two(network, precision),
+        [network, "predictive"] => inference::predictive(network, precision, threads),
+        [network, "barrier"] => inference::barrier(network, precision, threads),
         ["assign", kind, n, which] => assign::case(kind, n, which),
         ["hmc"] => inference::hmc(threads),
-        [network, "gradient"] => networks::gradient(network, threads),
-        [network, "logits"] => networks::logits(network, threads),
+        [network, "gradient"] => networks::gradient(network, precision, threads),
+        [network, "logits"] => networks::logits(network, precision, threads),
         _ => Err(format!("there is no case `{name}`").into()),
     }
 }

@@ -3,7 +3,7 @@
 use crate::Case;
 use onebasin::arch::{Activation, Arch, Mlp, Normalisation, Op, Preset, ResNet, Shape, Shortcut};
 use onebasin::model::Batch;
-use onebasin::net::Net;
+use onebasin::net::{Net, Precision};
 use onebasin::params::Params;
 use onebasin::rng::Stream;
 use onebasin::threads::pool;
@@ -15,13 +15,13 @@ const LOGITS_IMAGES: usize = 10_000;
 const NORMALS: usize = 1_000_000;
 
 /// Forward and backward: the gradient of the log-likelihood of one batch.
-pub(crate) fn gradient(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
+pub(crate) fn gradient(network: &str, precision: Precision, threads: usize) -> Result<Case, Box<dyn Error>> {
     let preset = preset(network)?;
     let count = if matches!(preset, Preset::Mlp(_)) { 500 } else { 128 };
     let arch = Arch::new(preset)?;
     let params = arch.initialise(0);
     let mut gradient = Params::zeros(arch.layout());
-    let mut net = Net::new(&arch, &pool(threads)?)?;
+    let mut net = Net::new(&arch, &pool(threads)?)?.with_precision(precision);
     let images = normal_images(&arch, count);
     let labels: Vec<u32> = (0..10).cycle().take(count).collect();
     let call = Box::new(move || {
@@ -32,10 +32,10 @@ pub(crate) fn gradient(network: &str, threads: usize) -> Result<Case, Box<dyn Er
 }
 
 /// The logits of many images.
-pub(crate) fn logits(network: &str, threads: usize) -> Result<Case, Box<dyn Error>> {
+pub(crate) fn logits(network: &str, precision: Precision, threads: usize) -> Result<Case, Box<dyn Error>> {
     let arch = Arch::new(preset(network)?)?;
     let params = arch.initialise(0);
-    let mut net = Net::new(&arch, &pool(threads)?)?;
+    let mut net = Net::new(&arch, &pool(threads)?)?.with_precision(precision);
     let images = normal_images(&arch, LOGITS_IMAGES);
     let mut logits = vec![0.0; LOGITS_IMAGES * CLASSES];
     let call = Box::new(move || Ok(net.logits(&params, &images, &mut logits)?));

@@ -4,6 +4,8 @@ use crate::{Folder, PAIR};
 use onebasin::experiment::stages::barrier::BarrierResult;
 use onebasin::measure::Estimate;
 use onebasin_report::Report;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 fn barriers(result: &serde_json::Value) -> BarrierResult {
     serde_json::from_value(result.clone()).unwrap()
@@ -71,6 +73,25 @@ fn several_experiments_are_on_one_page_with_the_commands_that_were_run() {
     assert!(text.contains("\nonebasin run other/pair.toml --set 'title=Other' --set 'seeds=[5,6]'\n"), "{text}");
     assert!(text.contains("(results/pair-barrier-0-1-loss.svg)"), "{text}");
     assert!(folder.path("docs/results/pair-2-barrier-5-6-loss.svg").exists());
+}
+
+#[test]
+fn the_page_of_results_is_current() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let results = fs::read_dir(root.join("experiments/results")).unwrap().map(|entry| entry.unwrap().path());
+    let mut results: Vec<PathBuf> = results.collect();
+    results.sort();
+    let report = Report::read(&results).unwrap();
+    for measures in report.measures() {
+        assert!(root.join(&measures.file).exists(), "{} is not the file of an experiment", measures.file);
+    }
+    let folder = Folder::new();
+    report.write(&folder.path("results.md")).unwrap();
+    let page = fs::read_to_string(root.join("docs/results.md")).unwrap();
+    assert!(
+        folder.text("results.md") == page,
+        "docs/results.md is not current: onebasin report experiments/results/* -o docs/results.md"
+    );
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl<const NATIVE: bool> Multiply for Pairs<NATIVE> {
 #[inline(always)]
 fn round(value: f32) -> u32 {
     let bits = value.to_bits();
-    let rounded = (bits + (0x7fff + (bits >> 16 & 1))) >> 16;
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
     // The sum of a NaN's bits could overflow into those of a number.
     if bits & 0x7fff_ffff > 0x7f80_0000 { bits >> 16 | 0x40 } else { rounded }
 }

@@ -26,10 +26,8 @@ impl Factors {
 
 /// [`Factors`] as a type, so that a kernel is compiled for each.
 pub(super) trait Multiply {
-    /// What the factors are.
-    const FACTORS: Factors;
     /// Numbers in the place of one f32.
-    const PACKED: usize = Self::FACTORS.packed();
+    const PACKED: usize;
     /// `sum` and the products of each lane.
     ///
     /// # Safety
@@ -41,7 +39,7 @@ pub(super) trait Multiply {
 pub(super) struct Singles;
 
 impl Multiply for Singles {
-    const FACTORS: Factors = Factors::Singles;
+    const PACKED: usize = Factors::Singles.packed();
     #[inline(always)]
     unsafe fn multiply<V: Lanes>(a: V, b: V, sum: V) -> V {
         // SAFETY: the caller's promise.
@@ -53,7 +51,7 @@ impl Multiply for Singles {
 pub(super) struct Pairs<const NATIVE: bool>;
 
 impl<const NATIVE: bool> Multiply for Pairs<NATIVE> {
-    const FACTORS: Factors = Factors::Pairs;
+    const PACKED: usize = Factors::Pairs.packed();
     #[inline(always)]
     unsafe fn multiply<V: Lanes>(a: V, b: V, sum: V) -> V {
         // SAFETY: the caller's promise.

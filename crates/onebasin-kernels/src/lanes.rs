@@ -84,6 +84,12 @@ pub unsafe trait Lanes: Copy {
     #[inline(always)]
     unsafe fn dot_pairs<const NATIVE: bool>(self, a: Self, b: Self) -> Self {
         // SAFETY: the caller's promise, passed on.
+        unsafe { self.dot_halves(a, b) }
+    }
+    /// The same by products of f32.
+    #[inline(always)]
+    unsafe fn dot_halves(self, a: Self, b: Self) -> Self {
+        // SAFETY: the caller's promise, passed on.
         unsafe { a.lower_half().mul_add(b.lower_half(), a.upper_half().mul_add(b.upper_half(), self)) }
     }
     /// The bf16 in the upper half of each lane.

@@ -111,10 +111,7 @@ unsafe impl Lanes for Avx512 {
     }
     #[inline(always)]
     unsafe fn dot_pairs<const NATIVE: bool>(self, a: Self, b: Self) -> Self {
-        if NATIVE {
-            return Self(dot_pairs_native(self.0, a.0, b.0));
-        }
-        a.lower_half().mul_add(b.lower_half(), a.upper_half().mul_add(b.upper_half(), self))
+        if NATIVE { Self(dot_pairs_native(self.0, a.0, b.0)) } else { self.dot_halves(a, b) }
     }
     methods! {
         splat(value: f32) -> Self = Self(x86::_mm512_set1_ps(value));

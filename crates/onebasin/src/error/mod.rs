@@ -411,7 +411,7 @@ impl Error {
     }
 
     /// A name that nothing has, and the names there are.
-    pub(crate) fn unknown<'a>(kind: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> Self {
+    pub fn unknown<'a>(kind: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> Self {
         Self::Unknown { kind, name: name.to_owned(), known: List(known.map(str::to_owned).collect()) }
     }
 

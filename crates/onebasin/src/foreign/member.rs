@@ -177,6 +177,21 @@ impl<S: TensorSource> Member<S> {
         }
     }
 
+    /// The same network in a copy of the checkpoint that differs in values only.
+    pub fn of_copy<T: TensorSource>(&self, checkpoint: T) -> Result<Member<T>> {
+        let facts = |tensor: &TensorInfo| (tensor.name.clone(), tensor.shape.clone());
+        if !checkpoint.tensors().iter().map(facts).eq(self.checkpoint.tensors().iter().map(facts)) {
+            let reason = format!("it was changed while {} was compared with it", self.name());
+            return Err(Error::File { path: checkpoint.name().into_owned().into(), reason });
+        }
+        Ok(Member { checkpoint, binding: self.binding.clone() })
+    }
+
+    /// The checkpoint.
+    pub fn checkpoint(&self) -> &S {
+        &self.checkpoint
+    }
+
     /// Tensors of the network that share their bytes in the file.
     pub(super) fn ties(&self, symmetry: &Symmetry) -> Vec<Tie> {
         let mut ties = Vec::new();
@@ -241,17 +256,7 @@ impl Member {
 
     /// A copy of the file that differs in values only.
     pub fn reopen(&self, path: &Path) -> Result<Self> {
-        let checkpoint = Checkpoint::open(path).map_err(fault)?;
-        let same = checkpoint.tensors().iter().map(|tensor| (&tensor.name, &tensor.shape)).eq(self
-            .checkpoint
-            .tensors()
-            .iter()
-            .map(|tensor| (&tensor.name, &tensor.shape)));
-        if !same {
-            let reason = format!("it was changed while {} was compared with it", self.name());
-            return Err(Error::File { path: path.to_owned(), reason });
-        }
-        Ok(Self { checkpoint, binding: self.binding.clone() })
+        self.of_copy(Checkpoint::open(path).map_err(fault)?)
     }
 }
 

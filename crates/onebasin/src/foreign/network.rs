@@ -27,7 +27,7 @@ pub struct Reading {
 }
 
 /// What kind of file a network is in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Source {
     Onnx(Box<onnx::Network>),
     Exported(Box<pt2::Network>),
@@ -46,7 +46,7 @@ pub struct Feed {
 }
 
 /// A network whose symmetry is known.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Network {
     path: PathBuf,
     reading: Reading,
@@ -89,6 +89,13 @@ impl Network {
     pub fn of_symmetry(name: &str, symmetry: Symmetry, reading: &Reading) -> Self {
         let feeds = symmetry.tensors.iter().enumerate().map(own_feed).collect();
         Self { path: name.into(), reading: reading.clone(), source: Source::Symmetry, symmetry, feeds }
+    }
+
+    /// The same network, whose checkpoints store a posterior in this format, with tensors that are no part of it.
+    #[must_use]
+    pub fn with_reading(mut self, format: Option<String>, keep: Vec<String>) -> Self {
+        (self.reading.format, self.reading.keep) = (format, keep);
+        self
     }
 
     /// Its file.

@@ -100,6 +100,24 @@ impl<'a> Arrays<'a> {
         let shared = places.into_values().filter(|group| group.len() > 1).collect();
         Ok(Self { name: name.to_owned(), tensors, bytes, shared, metadata, classes: BTreeMap::new() })
     }
+
+    /// The same checkpoint with other bytes of some tensors. Tensors that share bytes must stay equal.
+    pub fn with<'b>(&'b self, replaced: &'b [Option<Vec<u8>>]) -> Result<Arrays<'b>> {
+        let bytes = self.bytes.iter().zip(replaced).map(|(own, other)| other.as_deref().unwrap_or(own));
+        let copy = Arrays { bytes: bytes.collect(), ..self.clone() };
+        for group in &self.shared {
+            if let Some(pair) = group.windows(2).find(|pair| copy.bytes[pair[0]] != copy.bytes[pair[1]]) {
+                let [first, second] = [pair[0], pair[1]].map(|tensor| &self.tensors[tensor].name);
+                let fault = format!(
+                    "{}: `{first}` and `{second}` share memory, but would have different values; tie them in the symmetry, or copy \
+                     `{second}` first",
+                    self.name
+                );
+                return Err(Error::Checkpoint { fault });
+            }
+        }
+        Ok(copy)
+    }
 }
 
 impl TensorSource for Arrays<'_> {

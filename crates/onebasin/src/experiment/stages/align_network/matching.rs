@@ -1,11 +1,12 @@
 //! Which permutations align the checkpoints of a network, wherever their tensors are.
 
 use super::load::{Gaussians, Loaded};
-use crate::align::{self, Alignment, Criterion};
+use crate::align::{self, Alignment, Criterion, Many};
 use crate::error::{Error, Result};
 use crate::experiment::stages::align::{AlignSettings, BeforeAndAfter, Target};
 use crate::experiment::{Context, Section};
 use crate::foreign::{Member, Network, TensorSource};
+use crate::posterior::Gaussian;
 use crate::symmetry::{Permutations, Spec};
 
 /// Checkpoints that are to be aligned, the first of which stays.
@@ -30,6 +31,18 @@ pub struct Matched {
     pub members: Vec<MatchedMember>,
     /// The objective before and after, if all were aligned together.
     pub together: Option<BeforeAndAfter>,
+    /// Of relabelled samples, the Gaussian that fits them.
+    pub gaussian: Option<Gaussian>,
+}
+
+impl Matched {
+    fn together(many: Many) -> Self {
+        let ends = many.history.first().zip(many.history.last());
+        let together = ends.map(|(before, after)| BeforeAndAfter { before: *before, after: *after });
+        let members =
+            many.permutations.into_iter().skip(1).map(|permutations| MatchedMember { permutations, alignment: None });
+        Self { members: members.collect(), together, gaussian: None }
+    }
 }
 
 /// What was found for one checkpoint.
@@ -51,7 +64,13 @@ impl<S: TensorSource> Matching<'_, S> {
         let solve = match self.settings.to {
             Target::Mean => align::to_mean,
             Target::Universe => align::to_universe,
-            Target::First | Target::Relabel => {
+            Target::Relabel => {
+                let gaussians = Gaussians { members: self.members, spec, statistics };
+                let (align::Relabelling { many, gaussian }, _) = context
+                    .measured("relabelling", |monitor| align::relabel(spec, &gaussians, method, pool, monitor))?;
+                return Ok(Matched { gaussian: Some(gaussian), ..Matched::together(many) });
+            }
+            Target::First => {
                 let fixed = Loaded::new(&self.members[0], spec, statistics)?;
                 let pairs = (1..self.members.len()).map(|index| {
                     let moved = Loaded::new(&self.members[index], spec, statistics)?;
@@ -65,17 +84,13 @@ impl<S: TensorSource> Matching<'_, S> {
                         alignment: Some((alignment, seconds)),
                     })
                 });
-                return Ok(Matched { members: pairs.collect::<Result<_>>()?, together: None });
+                return Ok(Matched { members: pairs.collect::<Result<_>>()?, together: None, gaussian: None });
             }
         };
         let task = format!("aligning {} checkpoints", self.members.len());
         let gaussians = Gaussians { members: self.members, spec, statistics };
         let (many, _) = context.measured(&task, |monitor| solve(spec, &gaussians, method, pool, monitor))?;
-        let ends = many.history.first().zip(many.history.last());
-        let together = ends.map(|(before, after)| BeforeAndAfter { before: *before, after: *after });
-        let members =
-            many.permutations.into_iter().skip(1).map(|permutations| MatchedMember { permutations, alignment: None });
-        Ok(Matched { members: members.collect(), together })
+        Ok(Matched::together(many))
     }
 
     /// Refuses an alignment that there is no memory for.
@@ -93,14 +108,14 @@ impl<S: TensorSource> Matching<'_, S> {
         let (values, count) = (spec.layout().len() as u128, members.len() as u128);
         let single = size_of::<f32>() as u128;
         let (features, moments, more) = match self.settings.to {
-            Target::First | Target::Relabel => {
+            Target::First => {
                 // The one that stays, and one of the others at a time.
                 let of = |member: &Member<S>| member.bytes(spec.layout());
                 let pair = of(&members[0]) + members[1..].iter().map(of).max().unwrap_or(0);
                 (pair, members.iter().map(Member::moments).max().unwrap_or(1), 0)
             }
             // A Gaussian, the mean of others, and their sums in f64; each member six times over in the universe.
-            Target::Mean => (4 * single * values, 2, 6 * single * values),
+            Target::Mean | Target::Relabel => (4 * single * values, 2, 6 * single * values),
             Target::Universe => (4 * single * values, 2, (6 + 12 * count) * single * values),
         };
         // Costs are made of features of 8 bits, which each axis of a tensor has in an order of its own.
@@ -111,14 +126,13 @@ impl<S: TensorSource> Matching<'_, S> {
 
 /// Refuses settings that need more than checkpoints and their network.
 pub fn check_settings(settings: &AlignSettings, checkpoints: usize) -> Result<()> {
-    let AlignSettings { to, criteria, balance, exclude_prior, .. } = settings;
+    let AlignSettings { criteria, balance, exclude_prior, .. } = settings;
     settings.check()?;
     settings.precision.check_f32("checkpoints of a network")?;
     settings.single()?;
     if checkpoints < 2 {
         return Err(Error::Count { need: "an alignment needs at least 2 checkpoints", got: checkpoints });
     }
-    Error::unless(*to != Target::Relabel, "to", to, "first, mean or universe for checkpoints of a network")?;
     Error::unless(!balance, "balance", true, "false for checkpoints of a network, whose activations are not known")?;
     if let Some(nats) = exclude_prior {
         return Err(Error::setting("exclude_prior", nats, "left out for checkpoints, whose prior is not known"));

@@ -9,7 +9,7 @@ pub(super) use matching::check_criteria;
 pub use matching::{Matched, MatchedMember, Matching, check_settings};
 pub use result::{AlignNetworkResult, NetworkFacts, PermutedCheckpoint};
 
-use super::align::{AlignSettings, BeforeAndAfter, Objective, Permutation, permutations_file};
+use super::align::{AlignSettings, BeforeAndAfter, Objective, Permutation, Target, permutations_file};
 use crate::error::{Error, Result};
 use crate::experiment::inputs::Source;
 use crate::experiment::{Context, Folder, Stage, inputs};
@@ -56,6 +56,8 @@ impl Stage for AlignNetwork {
     }
 
     fn run(&self, context: &Context<'_>, folder: Option<&Folder>) -> Result<AlignNetworkResult> {
+        let to = self.settings.to;
+        Error::unless(to != Target::Relabel, "to", to, "first, mean or universe for checkpoints of a network")?;
         check_settings(&self.settings, self.checkpoints.len())?;
         let folder = folder.ok_or(Error::NoFolder { stage: Self::NAME })?;
         let sources = inputs::find(&self.checkpoints, Some(&folder.join("")))?;

@@ -13,24 +13,37 @@
 
 from . import symmetry
 from ._lib import __version__
-from .alignment import Alignment, Alignments, align, align_many
+from .alignment import Alignment, Alignments, align, align_many, permute
+from .barriers import Barrier, Curve, barrier
+from .compaction import Compact, LowRank, compact
 from .errors import DivergedError, FileError, FunctionChangedError, InputError, OnebasinError, RoomError
 from .gaussian import Gaussian
+from .points import geodesic, path, posterior
 from .symmetry import Symmetry
 
 __all__ = [
     "Alignment",
     "Alignments",
+    "Barrier",
+    "Compact",
+    "Curve",
     "DivergedError",
     "FileError",
     "FunctionChangedError",
     "Gaussian",
     "InputError",
+    "LowRank",
     "OnebasinError",
     "RoomError",
     "Symmetry",
     "__version__",
     "align",
     "align_many",
+    "barrier",
+    "compact",
+    "geodesic",
+    "path",
+    "permute",
+    "posterior",
     "symmetry",
 ]

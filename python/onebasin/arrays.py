@@ -51,14 +51,19 @@ class Tree:
 
     def rebuild(self, changed):
         """The same tree with the bytes of some arrays replaced; all others are the same objects as before."""
-        return self._rebuild(self._tree, (), changed)
+        return self._rebuild(self._tree, (), changed, _of_bytes)
 
-    def _rebuild(self, node, path, changed):
+    def with_values(self, values):
+        """The same tree with other values of the arrays that are named, which are of float32; all others are the same objects."""
+        changed = [values.get(name) for name, *_ in self.tensors]
+        return self._rebuild(self._tree, (), changed, _of_values)
+
+    def _rebuild(self, node, path, changed, make):
         children = _children(node)
         if children is not None:
-            return _like(node, [(key, self._rebuild(child, (*path, key), changed)) for key, child in children])
+            return _like(node, [(key, self._rebuild(child, (*path, key), changed, make)) for key, child in children])
         index = self._leaves.get(path)
-        return node if index is None or changed[index] is None else _of_bytes(node, changed[index])
+        return node if index is None or changed[index] is None else make(node, changed[index])
 
 
 def module_state(tree):
@@ -141,3 +146,15 @@ def _of_bytes(node, values):
     if jax is not None and isinstance(node, jax.Array):
         return jax.device_put(values, node.sharding)
     return values.astype(dtype, copy=False)
+
+
+def _of_values(node, values):
+    """An array of the kind and type of `node` with the values of an array of float32."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(node, torch.Tensor):
+        return torch.from_numpy(values).to(device=node.device, dtype=node.dtype)
+    values = values.astype(np.asarray(node).dtype, copy=False)
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(node, jax.Array):
+        return jax.device_put(values, node.sharding)
+    return values

@@ -264,6 +264,9 @@ pub enum Error {
         /// Its size, saturated.
         size: usize,
     },
+    /// Every assignment has a forbidden pair.
+    #[error("the matrix of costs is infeasible: every assignment has a forbidden pair")]
+    Infeasible,
     /// A text that does not describe what it should.
     #[error("`{text}` is not {expected}")]
     Unreadable {

@@ -24,11 +24,11 @@ pub trait Cost: Copy + Debug + Default + Display + PartialOrd + From<i8> + Into<
     fn magnitude(self) -> Self::Bits;
     /// The number with such bits.
     fn from_magnitude(bits: Self::Bits) -> Self;
-    /// `factor` times the costs from `from` on, plus `term`, rounded to f32.
+    /// `factor` times the costs from `from` on, plus `term`, rounded to f32; zero costs behind the last.
     ///
     /// # Safety
-    /// The caller is compiled for the vector's instruction set, and there are as many costs as lanes.
-    unsafe fn mul_add<V: Lanes>(from: *const Self, factor: f64, term: V) -> V;
+    /// The caller is compiled for the vector's instruction set, and there are `count` costs, at least one.
+    unsafe fn mul_add<V: Lanes>(from: *const Self, count: usize, factor: f64, term: V) -> V;
 }
 
 impl Cost for f32 {
@@ -44,9 +44,12 @@ impl Cost for f32 {
         Self::from_bits(bits)
     }
     #[inline(always)]
-    unsafe fn mul_add<V: Lanes>(from: *const Self, factor: f64, term: V) -> V {
-        // SAFETY: the caller's promise.
-        unsafe { V::load(from).mul_add(V::splat(factor as Self), term) }
+    unsafe fn mul_add<V: Lanes>(from: *const Self, count: usize, factor: f64, term: V) -> V {
+        // SAFETY: the caller's promise; as many costs are read as there are.
+        unsafe {
+            let costs = if count < V::LANES { V::load_part(from, count) } else { V::load(from) };
+            costs.mul_add(V::splat(factor as Self), term)
+        }
     }
 }
 
@@ -64,9 +67,16 @@ impl Cost for f64 {
         Self::from_bits(bits)
     }
     #[inline(always)]
-    unsafe fn mul_add<V: Lanes>(from: *const Self, factor: f64, term: V) -> V {
-        // SAFETY: the caller's promise.
-        unsafe { V::load_doubles(from, factor).add(term) }
+    unsafe fn mul_add<V: Lanes>(from: *const Self, count: usize, factor: f64, term: V) -> V {
+        // SAFETY: the caller's promise; as many costs are read as there are.
+        unsafe {
+            if count >= V::LANES {
+                return V::load_doubles(from, factor).add(term);
+            }
+            let mut part = [0.0; BLOCK];
+            std::ptr::copy_nonoverlapping(from, part.as_mut_ptr(), count);
+            V::load_doubles(part.as_ptr(), factor).add(term)
+        }
     }
 }
 
@@ -91,16 +101,11 @@ impl<'a, T: Cost> Gains<'a, T> {
     /// The caller is compiled for the vector's instruction set; `column` is a multiple of the lanes, and there is such a column.
     #[inline(always)]
     unsafe fn at<V: Lanes>(&self, column: usize) -> V {
-        let costs = &self.row[column..];
-        let mut part = [T::default(); BLOCK];
-        // SAFETY: there are as many costs as lanes, and duals are padded to whole vectors.
+        let rest = self.row.len() - column;
+        // SAFETY: there are so many costs, and duals are padded to whole vectors.
         unsafe {
             let duals = V::load(self.duals.as_ptr().add(column));
-            if costs.len() >= V::LANES {
-                return T::mul_add(costs.as_ptr(), self.factor, duals);
-            }
-            part[..costs.len()].copy_from_slice(costs);
-            T::mul_add(part.as_ptr(), self.factor, duals)
+            T::mul_add(self.row.as_ptr().add(column), rest, self.factor, duals)
         }
     }
 }

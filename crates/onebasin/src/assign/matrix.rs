@@ -48,14 +48,22 @@ impl<T: Cost> Matrix<'_, T> {
 
     /// Writes the transposed costs: (column, row)
     pub(super) fn transpose(&self, to: &mut Vec<T>) {
-        to.resize(self.costs.len(), T::default());
-        for first_row in (0..self.rows).step_by(PIECE) {
-            let rows = first_row..self.rows.min(first_row + PIECE);
-            for first_column in (0..self.columns).step_by(PIECE) {
-                for column in first_column..self.columns.min(first_column + PIECE) {
-                    for row in rows.clone() {
-                        to[column * self.rows + row] = self.costs[row * self.columns + column];
+        let Self { costs, rows, columns } = *self;
+        to.resize(costs.len(), T::default());
+        // By way of a small piece, so that whole cache lines are read and written.
+        let mut piece = [[T::default(); PIECE]; PIECE];
+        for first_column in (0..columns).step_by(PIECE) {
+            let width = PIECE.min(columns - first_column);
+            for first_row in (0..rows).step_by(PIECE) {
+                let height = PIECE.min(rows - first_row);
+                for row in 0..height {
+                    let from = &costs[(first_row + row) * columns + first_column..][..width];
+                    for (column, cost) in from.iter().enumerate() {
+                        piece[column][row] = *cost;
                     }
+                }
+                for (column, from) in piece[..width].iter().enumerate() {
+                    to[(first_column + column) * rows + first_row..][..height].copy_from_slice(&from[..height]);
                 }
             }
         }

@@ -10,7 +10,7 @@ const LARGEST: usize = 1 << 20;
 /// The largest magnitude of a cost: sums of so many must not overflow.
 const LARGEST_COST: f64 = 1e300;
 /// Rows and columns of the pieces in which a matrix is transposed.
-const PIECE: usize = 16;
+const PIECE: usize = 32;
 
 /// Costs, one for each pair of a row and a column.
 #[derive(Clone, Copy, Debug)]
@@ -52,10 +52,10 @@ impl<T: Cost> Matrix<'_, T> {
         to.resize(costs.len(), T::default());
         // By way of a small piece, so that whole cache lines are read and written.
         let mut piece = [[T::default(); PIECE]; PIECE];
-        for first_column in (0..columns).step_by(PIECE) {
-            let width = PIECE.min(columns - first_column);
-            for first_row in (0..rows).step_by(PIECE) {
-                let height = PIECE.min(rows - first_row);
+        for first_row in (0..rows).step_by(PIECE) {
+            let height = PIECE.min(rows - first_row);
+            for first_column in (0..columns).step_by(PIECE) {
+                let width = PIECE.min(columns - first_column);
                 for row in 0..height {
                     let from = &costs[(first_row + row) * columns + first_column..][..width];
                     for (column, cost) in from.iter().enumerate() {

@@ -182,7 +182,9 @@ proptest! {
 
 #[test]
 fn the_duals_prove_assignments_of_many_shapes() {
-    for (rows, columns) in [(1, 1), (1, 40), (2, 3), (15, 17), (16, 33), (63, 64), (64, 64), (65, 193), (128, 129), (150, 600)] {
+    for (rows, columns) in
+        [(1, 1), (1, 40), (2, 3), (15, 17), (16, 33), (63, 64), (64, 64), (65, 193), (128, 129), (150, 600)]
+    {
         let noise = normals(1, "noise", rows * columns);
         let single: Vec<f32> = noise.iter().map(|cost| *cost as f32).collect();
         solve_everywhere(&noise, rows, columns, "normal costs");
@@ -203,7 +205,12 @@ fn the_duals_prove_assignments_of_many_shapes() {
         solve_everywhere(&of(&|i, j| noise[i] * noise[j]), rows, columns, "noise of rank one");
         solve_everywhere(&of(&|i, j| noise[i * columns + j].abs().floor()), rows, columns, "small whole numbers");
         solve_everywhere(&of(&|i, j| 1e9 * noise[i] + noise[i * columns + j]), rows, columns, "small differences");
-        solve_everywhere(&of(&|i, j| if i < j { 1e200 } else { noise[i * columns + j] }), rows, columns, "huge and small");
+        solve_everywhere(
+            &of(&|i, j| if i < j { 1e200 } else { noise[i * columns + j] }),
+            rows,
+            columns,
+            "huge and small",
+        );
     }
 }
 
@@ -260,7 +267,8 @@ fn sparse_problems_are_solved_or_infeasible() {
     let mut feasible = 0;
     for seed in 0..40 {
         let (noise, keep) = (normals(seed, "noise", n * n), normals(seed, "keep", n * n));
-        let costs: Vec<f64> = noise.iter().zip(&keep).map(|(noise, keep)| if *keep > 1.5 { *noise } else { f64::INFINITY }).collect();
+        let costs: Vec<f64> =
+            noise.iter().zip(&keep).map(|(noise, keep)| if *keep > 1.5 { *noise } else { f64::INFINITY }).collect();
         let large: Vec<f64> = costs.iter().map(|cost| cost.min(1e6)).collect();
         let possible = solve(Goal::Minimise, &large, n, n).unwrap().value < 1e5;
         let solution = solve(Goal::Minimise, &costs, n, n);

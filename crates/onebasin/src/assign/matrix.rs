@@ -125,7 +125,7 @@ impl<'a, T: Cost> Costs<'a, T> {
     /// The error of a row that has an invalid cost.
     fn invalid(&self, index: usize) -> Error {
         let infinity: f64 = T::INFINITY.into();
-        let invalid = |cost: f64| !cost.is_finite() && !(self.may_forbid && cost == infinity);
+        let invalid = |cost: f64| !cost.is_finite() && (!self.may_forbid || cost != infinity);
         let row = self.row(index);
         let place = row.iter().position(|cost| invalid((self.sign * *cost).into())).expect("one of them is invalid");
         let expected = match (self.may_forbid, self.sign < T::from(0)) {

@@ -24,7 +24,9 @@ impl<T: Cost> Costs<'_, T> {
                 *dual = f64::min(*dual, sign * (cost - row_dual));
             }
         }
-        duals.iter_mut().for_each(|dual| *dual = if dual.is_finite() { sign * *dual } else { 0.0 });
+        for dual in &mut duals {
+            *dual = if dual.is_finite() { sign * *dual } else { 0.0 };
+        }
         duals
     }
 }
@@ -158,7 +160,9 @@ impl<T: Cost> Assigner<T> {
             if raised.is_empty() {
                 return;
             }
-            raised.iter().for_each(|column| self.duals.move_to(*column, 0.0));
+            for column in &raised {
+                self.duals.move_to(*column, 0.0);
+            }
             let mut choices = std::mem::take(&mut self.choices);
             self.clear(costs);
             for (row, choice) in choices.iter_mut().enumerate() {

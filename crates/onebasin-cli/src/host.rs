@@ -8,7 +8,7 @@ use onebasin::experiment::Host;
 use onebasin::progress::Progress;
 use onebasin::store;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::{flag, iterator};
+use signal_hook::flag;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -122,6 +122,8 @@ impl Drop for Terminal<'_> {
 /// How long work that was asked to stop may take until it does. What takes longer, such as one gradient of a large data set, is
 /// ended with the process: the same command does it again, from what was saved last.
 const GRACE: Duration = Duration::from_millis(800);
+/// Time between two looks whether there was a signal.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The signals that ask a command to stop; the second one stops the process at once.
 #[derive(Clone, Debug)]
@@ -136,13 +138,18 @@ impl Signals {
             flag::register(signal, Arc::clone(&again))?;
             flag::register_usize(signal, Arc::clone(&number), signal as usize)?;
         }
-        let mut signals = iterator::Signals::new([SIGINT, SIGTERM])?;
+        let signals = Self(number);
+        let heard = signals.clone();
+        // It looks instead of waiting for a signal, because on Windows there is nothing to wait for.
         thread::spawn(move || {
-            if let Some(signal) = signals.forever().next() {
-                end_after_grace(signal);
+            loop {
+                thread::sleep(LOOK_EVERY);
+                if heard.received() != 0 {
+                    end_after_grace(heard.received().into());
+                }
             }
         });
-        Ok(Self(number))
+        Ok(signals)
     }
 
     /// The signal received, 0 if there was none.

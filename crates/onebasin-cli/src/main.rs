@@ -19,6 +19,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let parsed = Args::try_parse();
     let printer = Printer::new(parsed.as_ref().map_or(Messages::Usual, Args::messages));
+    if let Err(error) = onebasin::threads::check_instruction_set() {
+        return printer.error(&error.into()).into();
+    }
     let done = match parsed {
         Ok(args) => args.command.run(&printer),
         Err(error) if args::ask_for_details(&error) => {

@@ -7,14 +7,12 @@ mod tests;
 
 use crate::printer::Printer;
 use anyhow::{Context, bail};
+use archive::{mismatch, rename};
 use onebasin::data::catalogue::{Archive, File, Files};
 use onebasin::hash::sha256_of_file;
 use std::fs;
 use std::path::{Path, PathBuf};
 use ureq::Agent;
-
-/// Whether a download is what it should be; if not, why not.
-type Verdict = Result<(), String>;
 
 /// How a file of a data set was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,11 +40,6 @@ pub(crate) fn check(folder: &Path, file: &File) -> anyhow::Result<State> {
         return Ok(State::Wrong(format!("{}: {}", path.display(), mismatch(&found, digest.sha256))));
     }
     Ok(State::Right)
-}
-
-/// Says that a checksum is wrong.
-fn mismatch(found: &str, expected: &str) -> String {
-    format!("wrong checksum: expected SHA-256 {expected}, got {found}")
 }
 
 /// Gets all `files` that are missing or wrong into the data directory `dir`; returns whether there were any.
@@ -164,9 +157,4 @@ impl Session<'_> {
 
 fn remove(path: &Path) -> anyhow::Result<()> {
     fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
-}
-
-/// Puts a finished file in its place, in one step.
-fn rename(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::rename(from, to).with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))
 }

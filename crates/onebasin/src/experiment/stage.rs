@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::folder::{LOCK, files, json, remove, write_json, write_text};
-use super::made::{MADE, Made};
+use super::made::{MADE, Made, check_unchanged};
 use crate::error::{Error, Result};
 use crate::hash;
 use serde::de::DeserializeOwned;
@@ -267,6 +267,7 @@ impl Task {
         let path = self.record_file();
         remove(&path)?;
         let ((), seconds) = context.timed(|| self.stage.run_in(&self.folder, existing, context))?;
+        self.stage.inputs().iter().try_for_each(|file| check_unchanged(file, &hashes.of(file)?))?;
         let result = hash::sha256_of_file(&self.result_file())?;
         write_json(&path, &Record { inputs, result, seconds })
     }

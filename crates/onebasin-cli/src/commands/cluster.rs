@@ -260,7 +260,7 @@ earlier=()
                 let (job, indices) = (quoted(&format!("{}-{name}", self.name)), ranges(numbers.iter().copied()));
                 let output = quoted(&self.folder.join(format!("{name}-%{{TASK_ID}}.log")).display().to_string());
                 text += &format!(
-                    "hq submit --wait --name={job} --array={indices} --cpus={} --stdout={output} --stderr={output} -- \"${{command[@]}}\" --cell auto\n",
+                    "hq submit --wait --name={job} --array={indices} --cpus={} --stdout=none --stderr={output} -- \"${{command[@]}}\" --cell auto\n",
                     self.cpus
                 );
             }

@@ -11,7 +11,7 @@ use anyhow::bail;
 use onebasin::data::catalogue;
 use onebasin::data::catalogue::Source;
 use onebasin::error::Error;
-use onebasin::experiment::{Context, EXPERIMENT, Experiment, Failure};
+use onebasin::experiment::{Context, EXPERIMENT, Experiment, Failure, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -98,7 +98,15 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> anyhow::Result<ExitStatu
             let cells = *cells;
             Box::new(move |count| Ok(cells.of(count)))
         }
-        _ if *status => return shares::status(&experiment, &folder, &args.machine, args.json, printer),
+        _ if *status => {
+            return match in_context(&folder, &args.machine, printer, |context| experiment.status(&folder, context))? {
+                Ok(status) => {
+                    printer.data(&if args.json { json(&status) } else { shares::text(&status) })?;
+                    Ok(ExitStatus::Success)
+                }
+                Err(stopped) => Ok(stopped),
+            };
+        }
         _ => return execute(&experiment, &folder, &args.machine, *merge, args.json, printer),
     };
     data(&experiment, &args.machine.data.folder(), printer)?;

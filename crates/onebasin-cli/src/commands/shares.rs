@@ -1,16 +1,12 @@
 //! Shares of an experiment: how they are named on the command line, and how far they are.
 
-use super::run;
-use crate::options::MachineArgs;
-use crate::printer::{ExitStatus, Printer};
 use anyhow::Context as _;
 use indicatif::HumanDuration;
 use onebasin::error::Error;
-use onebasin::experiment::{Experiment, Kind, Share, State, Status, json};
+use onebasin::experiment::{Kind, Share, State, Status};
 use onebasin_report::Alignment::{Left, Right};
 use onebasin_report::Table;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -88,24 +84,8 @@ pub(super) fn one(number: usize, count: usize) -> Result<Vec<usize>, Error> {
     if number < count { Ok(vec![number]) } else { Err(Error::setting("cell", number, &expected)) }
 }
 
-/// Prints how far all shares are.
-pub(super) fn status(
-    experiment: &Experiment,
-    folder: &Path,
-    machine: &MachineArgs,
-    as_json: bool,
-    printer: &Printer,
-) -> anyhow::Result<ExitStatus> {
-    let status = match run::in_context(folder, machine, printer, |context| experiment.status(folder, context))? {
-        Ok(status) => status,
-        Err(stopped) => return Ok(stopped),
-    };
-    printer.data(&if as_json { json(&status) } else { text(&status) })?;
-    Ok(ExitStatus::Success)
-}
-
 /// How far all shares are, for a person.
-fn text(status: &Status) -> String {
+pub(super) fn text(status: &Status) -> String {
     const STATES: [&str; 5] = ["done", "running", "failed", "interrupted", "missing"];
     let count = |kind: Kind, name: &str| status.of(kind).filter(|share| name_of(&share.state) == name).count();
     let columns = std::iter::once(("", Left)).chain(STATES.map(|name| (name, Right)));

@@ -286,6 +286,7 @@ impl Task {
         let path = self.record_file();
         remove(&path)?;
         remove(&self.failure_file())?;
+        work.fetch()?;
         let ended = context.timed(|| self.stage.run_in(&work.folder(), existing, context));
         if let Err(error) = &ended
             && error.is_outcome()

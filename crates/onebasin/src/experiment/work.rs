@@ -98,7 +98,7 @@ impl Work {
         if latest(task)?.is_some_and(|(number, _)| number > 1) {
             return Ok(Begun::Theirs(None));
         }
-        work.fetch()
+        Ok(Begun::Ours(work))
     }
 
     /// Takes the working folder of a process that has died.
@@ -120,11 +120,11 @@ impl Work {
                 remove(&file)?;
             }
         }
-        Self { task: task.to_owned(), place, name: unique(owner), beat: Some(Beat::begin(sign)) }.fetch()
+        Ok(Begun::Ours(Self { task: task.to_owned(), place, name: unique(owner), beat: Some(Beat::begin(sign)) }))
     }
 
-    /// Brings what there is of the task into the working folder.
-    fn fetch(self) -> Result<Begun> {
+    /// Brings what there is of the task into the working folder, where nobody reads it.
+    pub(super) fn fetch(&self) -> Result<()> {
         let inner = self.folder();
         if inner.exists() && self.task.exists() {
             let reason = format!("it is there twice; remove it, or {}", self.place.display());
@@ -132,7 +132,7 @@ impl Work {
         }
         match fs::rename(&self.task, &inner) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::file(&inner, error)),
-            _ => Ok(Begun::Ours(self)),
+            _ => Ok(()),
         }
     }
 
@@ -293,7 +293,10 @@ mod tests {
 
     fn begin(task: &Path, machine: &'static str) -> Option<Work> {
         match Work::begin(task, &Machine(machine)).unwrap() {
-            Begun::Ours(work) => Some(work),
+            Begun::Ours(work) => {
+                work.fetch().unwrap();
+                Some(work)
+            }
             Begun::Theirs(owner) => {
                 assert!(owner.is_none_or(|owner| owner.machine != machine));
                 None

@@ -1,7 +1,25 @@
-//! What the computer has left: memory, and space on disks.
+//! What the computer has left, memory and space on disks; and which process of which computer this is.
 
-use std::fs;
+use onebasin::experiment::Owner;
 use std::path::Path;
+use std::{env, fs, process};
+
+/// This process, by its machine and, in a job of Slurm or a task of HyperQueue, by its name there.
+pub(crate) fn owner() -> Owner {
+    let text = |file: &str| Some(fs::read_to_string(file).ok()?.trim().to_owned()).filter(|text| !text.is_empty());
+    let number = |name: &str| env::var(name).ok().filter(|text| !text.is_empty());
+    let slurm = number("SLURM_JOB_ID").map(|own| {
+        let part = number("SLURM_ARRAY_JOB_ID").zip(number("SLURM_ARRAY_TASK_ID"));
+        format!("Slurm job {}", part.map_or(own, |(array, index)| format!("{array}_{index}")))
+    });
+    let hyperqueue = number("HQ_TASK_ID").map(|task| format!("HyperQueue task {task}"));
+    Owner {
+        machine: text("/proc/sys/kernel/hostname").unwrap_or_else(|| "this machine".to_owned()),
+        boot: text("/proc/sys/kernel/random/boot_id"),
+        process: process::id(),
+        job: hyperqueue.or(slurm),
+    }
+}
 
 /// Bytes of memory that can be had without swapping, within the limit of a container; only Linux tells.
 pub(crate) fn free_memory() -> Option<u64> {
@@ -36,6 +54,13 @@ pub(crate) fn free_disk(_: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_knows_where_it_runs() {
+        let Owner { machine, boot, process, .. } = owner();
+        assert!(!machine.is_empty() && boot.is_some_and(|boot| boot.len() == 36) && process > 1);
+    }
 
     #[test]
     #[cfg(target_os = "linux")]

@@ -48,7 +48,12 @@ pub(crate) fn assign<'py>(
 }
 
 /// Errors begin with the words of SciPy, which programs may look for.
-fn solve<T: Cost + Sync>(py: Python<'_>, matrix: Matrix<'_, T>, goal: Goal, start: Option<&[f64]>) -> PyResult<Assignment> {
+fn solve<T: Cost + Sync>(
+    py: Python<'_>,
+    matrix: Matrix<'_, T>,
+    goal: Goal,
+    start: Option<&[f64]>,
+) -> PyResult<Assignment> {
     let found = py.detach(|| Assigner::new(Isa::detect()).solve_matrix(goal, matrix, start));
     found.map_err(|error| match &error {
         Error::Infeasible => errors::wrong(py, "cost matrix is infeasible: every assignment has a forbidden pair"),

@@ -31,8 +31,8 @@ pub(crate) fn train(
     })
 }
 
-/// The folder of an experiment, all measures as JSON, and the page of the report; or the data sets that are missing.
-type Ran = (Vec<String>, Option<(PathBuf, String, PathBuf)>);
+/// The data sets that are missing; or all measures of an experiment as JSON, and the page of its report.
+type Ran = (Vec<String>, Option<(String, PathBuf)>);
 
 /// Runs an experiment in a folder, or continues to, and writes its report.
 #[pyfunction]
@@ -41,11 +41,10 @@ pub(crate) fn run(
     name: &str,
     text: &str,
     overrides: Vec<String>,
-    folder: Option<PathBuf>,
+    folder: PathBuf,
     options: Options,
 ) -> PyResult<Ran> {
     let read = long(py, &options, |_, _| Experiment::read(name, text, &overrides))?;
-    let folder = folder.unwrap_or_else(|| Path::new("runs").join(&read.name));
     let needed = long(py, &options, |context, _| Ok(Needed::by(&read, context.data)))?;
     let Needed { sums, missing } = needed.map_err(|error| errors::any(py, &error))?;
     if !missing.is_empty() {
@@ -57,7 +56,7 @@ pub(crate) fn run(
     };
     let (measures, page) = long(py, &options, |context, _| work(context))?;
     let page = page.map_err(|error| errors::any(py, &error.into()))?;
-    Ok((Vec::new(), Some((folder, measures, page))))
+    Ok((Vec::new(), Some((measures, page))))
 }
 
 /// Writes the report of experiments or single stages, and returns the path of its page.

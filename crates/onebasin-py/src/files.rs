@@ -9,7 +9,7 @@ use onebasin::error::Result;
 use onebasin::experiment::posterior_file;
 use onebasin::foreign::TensorSource as _;
 use onebasin::params::{Layout, Params};
-use onebasin::posterior::{Draws as _, Gaussian, Posterior, Samples};
+use onebasin::posterior::{Draws as _, Gaussian, LowRank, Posterior, Samples};
 use onebasin::store::{Provenance, StoredPosterior};
 use onebasin::symmetry::Spec;
 use onebasin_checkpoint::{Checkpoint, DType};
@@ -27,7 +27,7 @@ type Named<'py> = Vec<(String, &'static str, Vec<usize>, Bound<'py, PyArray1<u8>
 pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Option<Distribution<'_>>, Named<'_>)> {
     let file = posterior_file(&path).map_err(|error| errors::exception(py, &error))?;
     let checkpoint = py.detach(|| Checkpoint::open(&file)).map_err(|error| errors::checkpoint(py, &error))?;
-    if is_posterior(&checkpoint) {
+    if is_own(&checkpoint) {
         let stored = py.detach(|| StoredPosterior::read(&file)).map_err(|error| errors::exception(py, &error))?;
         return Ok((Some(distribution(py, &stored.posterior)?), Vec::new()));
     }
@@ -51,8 +51,16 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Option<Distributi
     Ok((None, tensors))
 }
 
+/// Whether a path leads to a posterior of onebasin, and not to another checkpoint.
+#[pyfunction]
+pub(crate) fn is_posterior(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+    let file = posterior_file(&path).map_err(|error| errors::exception(py, &error))?;
+    let checkpoint = py.detach(|| Checkpoint::open(&file)).map_err(|error| errors::checkpoint(py, &error))?;
+    Ok(is_own(&checkpoint))
+}
+
 /// Whether a file has the metadata that posteriors of onebasin have.
-fn is_posterior(checkpoint: &Checkpoint) -> bool {
+fn is_own(checkpoint: &Checkpoint) -> bool {
     checkpoint.metadata().contains_key("onebasin")
 }
 
@@ -94,7 +102,8 @@ fn numpy_type(dtype: &DType) -> Option<(&'static str, bool)> {
     Some((name, false))
 }
 
-/// Writes a posterior of onebasin, whole or not at all: a point, the mean and the standard deviation of a Gaussian, or samples.
+/// Writes a posterior of onebasin, whole or not at all: a point; the mean and the standard deviation of a Gaussian, and the factor of one of
+/// low rank; or samples.
 ///
 /// It takes its provenance from the posterior `like`, or its symmetries from `symmetry`, if one of them is given.
 #[pyfunction]
@@ -129,8 +138,14 @@ pub(crate) fn write_posterior(
         let posterior = match kind {
             "samples" => Posterior::Samples(Samples::new(points, chains)?),
             "gaussian" => {
+                let factor = points.split_off(2);
                 let std = points.remove(1);
-                Posterior::Gaussian(Gaussian::new(points.remove(0), std)?)
+                let gaussian = Gaussian::new(points.remove(0), std)?;
+                if factor.is_empty() {
+                    Posterior::Gaussian(gaussian)
+                } else {
+                    Posterior::LowRank(LowRank::new(gaussian, factor)?)
+                }
             }
             _ => Posterior::Point(points.remove(0)),
         };

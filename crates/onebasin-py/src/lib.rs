@@ -26,7 +26,7 @@ mod _lib {
     #[pymodule_export]
     use crate::experiments::{main, report, run, show, train};
     #[pymodule_export]
-    use crate::files::{load, rewrite, write_posterior};
+    use crate::files::{is_posterior, load, rewrite, write_posterior};
     #[pymodule_export]
     use crate::measure::{barrier, compact, path_points, taus};
     #[pymodule_export]

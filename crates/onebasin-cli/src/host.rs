@@ -1,8 +1,8 @@
 //! The host of the library's stages: bars and messages on the terminal, clocks, and SIGINT, SIGTERM and SIGUSR1, which a
 //! command notices when it is ready to.
 
+use crate::machine;
 use crate::printer::Printer;
-use crate::resources;
 use indicatif::ProgressBar;
 use onebasin::experiment::{Host, Owner};
 use onebasin::progress::Progress;
@@ -101,15 +101,15 @@ impl Host for Terminal<'_> {
     }
 
     fn free_memory(&self) -> Option<u64> {
-        resources::free_memory()
+        machine::free_memory()
     }
 
     fn free_disk(&self, folder: &Path) -> Option<u64> {
-        resources::free_disk(folder)
+        machine::free_disk(folder)
     }
 
     fn owner(&self) -> Owner {
-        resources::owner()
+        machine::owner()
     }
 
     fn part(&self, name: &str) -> Box<dyn Host + '_> {

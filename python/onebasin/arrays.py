@@ -139,7 +139,7 @@ def _of_bytes(node, values):
     """An array of the kind, type and shape of `node` with other bytes."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(node, torch.Tensor):
-        return torch.from_numpy(values).view(node.dtype).reshape(node.shape).to(node.device)
+        return _as_tensor(node, torch.from_numpy(values).view(node.dtype).reshape(node.shape))
     dtype = np.asarray(node).dtype
     values = values.view(dtype.newbyteorder("=")).reshape(np.shape(node))
     jax = sys.modules.get("jax")
@@ -152,9 +152,16 @@ def _of_values(node, values):
     """An array of the kind and type of `node` with the values of an array of float32."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(node, torch.Tensor):
-        return torch.from_numpy(values).to(device=node.device, dtype=node.dtype)
+        return _as_tensor(node, torch.from_numpy(values))
     values = values.astype(np.asarray(node).dtype, copy=False)
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(node, jax.Array):
         return jax.device_put(values, node.sharding)
     return values
+
+
+def _as_tensor(node, values):
+    """A tensor on the device of `node`, of its type, and a parameter or with a gradient where it is."""
+    torch = sys.modules["torch"]
+    values = values.to(device=node.device, dtype=node.dtype)
+    return torch.nn.Parameter(values, node.requires_grad) if isinstance(node, torch.nn.Parameter) else values.requires_grad_(node.requires_grad)

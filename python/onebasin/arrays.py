@@ -71,6 +71,9 @@ def module_state(tree):
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tree, torch.nn.Module):
         return tree.state_dict()
+    nnx = sys.modules.get("flax.nnx")
+    if nnx is not None and isinstance(tree, nnx.Module):
+        return nnx.state(tree)
     if isinstance(tree, (str, os.PathLike)):
         raise InputError(f"{os.fspath(tree)!r} is a path: read the file first, by `onebasin.load`")
     return tree
@@ -125,7 +128,7 @@ def _leaf(node):
     if torch is not None and isinstance(node, torch.Tensor):
         values = node.detach().cpu().contiguous()
         return str(values.dtype).removeprefix("torch."), list(values.shape), values.reshape(-1).view(torch.uint8).numpy()
-    if not hasattr(node, "__array__") or np.isscalar(node):
+    if not hasattr(node, "__array__") or np.isscalar(node) or not isinstance(getattr(node, "dtype", None), np.dtype):
         return None
     values = np.asarray(node)
     if values.dtype.hasobject or values.dtype.kind in "USMm":
@@ -140,12 +143,7 @@ def _of_bytes(node, values):
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(node, torch.Tensor):
         return _as_tensor(node, torch.from_numpy(values).view(node.dtype).reshape(node.shape))
-    dtype = np.asarray(node).dtype
-    values = values.view(dtype.newbyteorder("=")).reshape(np.shape(node))
-    jax = sys.modules.get("jax")
-    if jax is not None and isinstance(node, jax.Array):
-        return jax.device_put(values, node.sharding)
-    return values.astype(dtype, copy=False)
+    return _as_array(node, values.view(node.dtype.newbyteorder("=")).reshape(node.shape))
 
 
 def _of_values(node, values):
@@ -153,11 +151,7 @@ def _of_values(node, values):
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(node, torch.Tensor):
         return _as_tensor(node, torch.from_numpy(values))
-    values = values.astype(np.asarray(node).dtype, copy=False)
-    jax = sys.modules.get("jax")
-    if jax is not None and isinstance(node, jax.Array):
-        return jax.device_put(values, node.sharding)
-    return values
+    return _as_array(node, values)
 
 
 def _as_tensor(node, values):
@@ -165,3 +159,13 @@ def _as_tensor(node, values):
     torch = sys.modules["torch"]
     values = values.to(device=node.device, dtype=node.dtype)
     return torch.nn.Parameter(values, node.requires_grad) if isinstance(node, torch.nn.Parameter) else values.requires_grad_(node.requires_grad)
+
+
+def _as_array(node, values):
+    """An array of the type of `node`: one of JAX on its devices, a variable of Flax NNX, or one of NumPy."""
+    values = values.astype(node.dtype, copy=False)
+    nnx = sys.modules.get("flax.nnx")
+    if nnx is not None and isinstance(node, nnx.Variable):
+        return node.replace(_as_array(node.get_value(), values))
+    jax = sys.modules.get("jax")
+    return jax.device_put(values, node.sharding) if jax is not None and isinstance(node, jax.Array) else values

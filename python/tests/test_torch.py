@@ -87,9 +87,9 @@ def test_memory_of_any_order_gradients_and_parameters():
         "count": torch.tensor(7),
         "empty": torch.zeros(0, 3),
     }
-    sym = ob.symmetry.from_dict(HIDDEN | {"scalar": (), "empty": (None, None)})
+    sym = ob.symmetry.from_dict(HIDDEN | {"scalar": ()})
     before = {name: value.detach().clone() for name, value in state.items()}
-    permuted = ob.permute(state, ORDER, sym)
+    permuted = ob.permute(state, ORDER, sym, keep="empty")
     assert torch.equal(permuted["w"], before["w"][[2, 0, 1]]) and torch.equal(permuted["v"], before["v"][:, [2, 0, 1]])
     assert torch.equal(permuted["b"], before["b"][[2, 0, 1]])
     # A parameter of a model stays one, and gradients are asked for as before.

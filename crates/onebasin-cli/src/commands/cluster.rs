@@ -2,10 +2,11 @@
 
 use super::run::{self, ExperimentArgs};
 use super::shares::ranges;
-use crate::options::MachineArgs;
+use crate::options::DataArgs;
 use crate::printer::{ExitStatus, Printer};
 use anyhow::{Context as _, bail};
 use onebasin::experiment::{Kind, Share, State, Status, write_text};
+use onebasin::threads;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,7 +68,7 @@ struct CommonArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
     #[command(flatten)]
-    machine: MachineArgs,
+    data: DataArgs,
     /// Cores of a job
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     cpus: u32,
@@ -83,8 +84,8 @@ pub(crate) fn run(command: &ClusterCommand, printer: &Printer) -> anyhow::Result
     };
     let (experiment, folder) = common.experiment.read()?;
     // Here, and not in many jobs at once.
-    run::data(&experiment, &common.machine.data.folder(), printer)?;
-    let status = run::in_context(&folder, &common.machine, printer, |context| {
+    run::data(&experiment, &common.data.folder(), printer)?;
+    let status = run::in_context(&folder, threads::pool(1)?, &common.data, printer, |context| {
         experiment.prepare(&folder, context)?;
         experiment.status(&folder, context)
     })?;
@@ -149,7 +150,7 @@ impl Jobs {
         words.extend(common.experiment.experiment.as_ref().map(|file| file.display().to_string()));
         words.extend(common.experiment.overrides.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));
         words.extend(["-o".to_owned(), folder.display().to_string()]);
-        words.extend(["--data".to_owned(), whole(&common.machine.data.folder())?.display().to_string()]);
+        words.extend(["--data".to_owned(), whole(&common.data.folder())?.display().to_string()]);
         words.extend(["--threads".to_owned(), common.cpus.to_string()]);
         let here = env::current_dir().context("cannot find the current folder")?;
         let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");

@@ -5,13 +5,14 @@ use super::{read, report, shares};
 use crate::download;
 use crate::download::State;
 use crate::host::{Signals, Terminal};
-use crate::options::{MachineArgs, with_remedy};
+use crate::options::{DataArgs, MachineArgs, with_remedy};
 use crate::printer::{ExitStatus, Printer};
 use anyhow::bail;
 use onebasin::data::catalogue;
 use onebasin::data::catalogue::Source;
 use onebasin::error::Error;
 use onebasin::experiment::{Context, EXPERIMENT, Experiment, Failure, json};
+use onebasin::threads::ThreadPool;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -99,7 +100,9 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> anyhow::Result<ExitStatu
             Box::new(move |count| Ok(cells.of(count)))
         }
         _ if *status => {
-            return match in_context(&folder, &args.machine, printer, |context| experiment.status(&folder, context))? {
+            return match in_context(&folder, args.machine.pool(printer)?, &args.machine.data, printer, |context| {
+                experiment.status(&folder, context)
+            })? {
                 Ok(status) => {
                     printer.data(&if args.json { json(&status) } else { shares::text(&status) })?;
                     Ok(ExitStatus::Success)
@@ -110,8 +113,9 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> anyhow::Result<ExitStatu
         _ => return execute(&experiment, &folder, &args.machine, *merge, args.json, printer),
     };
     data(&experiment, &args.machine.data.folder(), printer)?;
-    let failures =
-        in_context(&folder, &args.machine, printer, |context| experiment.run_shares(&folder, wanted, context))?;
+    let failures = in_context(&folder, args.machine.pool(printer)?, &args.machine.data, printer, |context| {
+        experiment.run_shares(&folder, wanted, context)
+    })?;
     let failures = match failures {
         Ok(failures) => failures,
         Err(stopped) => return Ok(stopped),
@@ -130,7 +134,7 @@ pub(super) fn execute(
 ) -> anyhow::Result<ExitStatus> {
     let data = data(experiment, &machine.data.folder(), printer)?;
     let started = Instant::now();
-    let measures = in_context(folder, machine, printer, |context| {
+    let measures = in_context(folder, machine.pool(printer)?, &machine.data, printer, |context| {
         let machine = describe(context.pool.threads());
         if merge {
             experiment.merge(folder, machine, data, context)
@@ -159,11 +163,12 @@ fn tell(failures: &[Failure], printer: &Printer) -> Option<ExitStatus> {
 /// Works in the folder of an experiment until it is done or a signal comes, whose status is then returned in its place.
 pub(super) fn in_context<T>(
     folder: &Path,
-    machine: &MachineArgs,
+    pool: ThreadPool,
+    data: &DataArgs,
     printer: &Printer,
     work: impl FnOnce(&Context<'_>) -> onebasin::error::Result<T>,
 ) -> anyhow::Result<Result<T, ExitStatus>> {
-    let (pool, data) = (machine.pool(printer)?, machine.data.folder());
+    let data = data.folder();
     // Not before: a download that is interrupted can be resumed anyway.
     let signals = Signals::listen()?;
     let done = {

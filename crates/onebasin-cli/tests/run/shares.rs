@@ -86,7 +86,7 @@ fn the_variables_of_schedulers_count_only_where_they_are_asked_for() {
     let said = place.refused(&format!("{quick} --cell auto"));
     assert!(said.contains("neither SLURM_ARRAY_TASK_ID nor HQ_TASK_ID is set"), "{said}");
     let said = place.refused(&format!("{quick} --cell 99"));
-    assert!(said.contains("cell is 99") && said.contains("the number of shares"), "{said}");
+    assert!(said.contains("`--cell` is 99") && said.contains("the number of shares"), "{said}");
     assert!(place.refused(&format!("{quick} --cells 3/2")).contains("`3/2` is not a part of a whole"));
     assert!(place.refused(&format!("{quick} --cells 1/2 --merge")).contains("cannot be used with"));
     let auto = |variables: &[(&str, &str)]| {

@@ -174,8 +174,8 @@ impl Jobs {
 "${{command[@]}}" "$@" &
 task=$!
 # USR1 comes before the time of the job is over, TERM when it is cancelled or has to make room: both save the state.
-trap 'kill -USR1 $task' USR1
-trap 'kill -TERM $task' TERM
+trap 'kill -USR1 $task 2>/dev/null' USR1
+trap 'kill -TERM $task 2>/dev/null' TERM
 # A signal ends `wait` early.
 while :; do wait $task; status=$?; kill -0 $task 2>/dev/null || break; done
 # Saved because the time is over: the job is queued again and goes on from there.

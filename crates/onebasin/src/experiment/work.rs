@@ -82,6 +82,11 @@ impl Work {
         }
     }
 
+    /// Removes what a process has left that died after the task was done.
+    pub(super) fn sweep(task: &Path, host: &dyn Host) -> Result<()> {
+        if latest(task)?.is_some() { Self::begin(task, host).map(drop) } else { Ok(()) }
+    }
+
     /// Makes the first working folder, complete with its owner.
     fn make(task: &Path, owner: &Owner) -> Result<Begun> {
         let name = unique(owner);

@@ -205,6 +205,8 @@ impl Life {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Ok(if place.exists() { Self::Dead } else { Self::Alive(None) });
             }
+            // NFS remembers a file that is another one now: look again.
+            Err(error) if error.kind() == ErrorKind::StaleNetworkFileHandle => return Ok(Self::Alive(None)),
             file => file.map_err(|error| Error::file(&path, error))?,
         };
         let mut text = String::new();
@@ -214,7 +216,7 @@ impl Life {
             try_lock(&file).map_err(|error| Error::file(&path, error))? == Some(false)
         } else {
             let seen = file.metadata().and_then(|metadata| metadata.modified());
-            let seen = seen.map_err(|error| Error::file(&path, error))?;
+            let Ok(seen) = seen else { return Ok(Self::Alive(None)) };
             now(task, us)?.duration_since(seen).map_or(true, |silent| silent <= DEAD_AFTER)
         };
         Ok(if is_alive { Self::Alive(sign.map(|sign| sign.owner)) } else { Self::Dead })

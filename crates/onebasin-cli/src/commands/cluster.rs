@@ -146,6 +146,9 @@ impl Jobs {
         let whole = |path: &Path| std::path::absolute(path).with_context(|| format!("cannot find {}", path.display()));
         let folder = whole(folder)?;
         let program = env::current_exe().context("cannot find this program")?;
+        // In the Python package the program is Python, and the command is found by its name.
+        let is_command = program.file_stem().is_some_and(|name| name.to_string_lossy().starts_with("onebasin"));
+        let program = if is_command { program } else { PathBuf::from("onebasin") };
         let mut words = vec![program.display().to_string(), "run".to_owned()];
         words.extend(common.experiment.experiment.as_ref().map(|file| file.display().to_string()));
         words.extend(common.experiment.overrides.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));

@@ -91,7 +91,13 @@ impl Work {
     fn make(task: &Path, owner: &Owner) -> Result<Begun> {
         let name = unique(owner);
         let (new, place) = (beside(task, &format!("new-{name}")), beside(task, "work-1"));
-        fs::create_dir_all(&new).map_err(|error| Error::file(&new, error))?;
+        let parent = task.parent().unwrap_or(Path::new(""));
+        fs::create_dir_all(parent).map_err(|error| Error::file(parent, error))?;
+        match fs::create_dir(&new) {
+            // A host that does not say which process it is has namesakes: the next name is another one.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Begun::Theirs(None)),
+            made => made.map_err(|error| Error::file(&new, error))?,
+        }
         let sign = Sign::write(&new, owner)?;
         // A folder with something in it is never replaced.
         if let Err(error) = fs::rename(&new, &place) {

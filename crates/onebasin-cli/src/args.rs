@@ -5,6 +5,7 @@ use crate::printer::{ExitStatus, Messages, Printer};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
+use std::ffi::OsString;
 
 /// Flags that have another name now.
 const RENAMED: &[(&str, &str)] = &[
@@ -192,12 +193,12 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the command.
-    pub(crate) fn run(self, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    /// Runs the command, which was typed in these words.
+    pub(crate) fn run(self, words: &[OsString], printer: &Printer) -> anyhow::Result<ExitStatus> {
         match self {
             Self::Align(args) => align::run(&args, printer),
             Self::Arch(args) => arch::run(&args, printer),
-            Self::Barrier(args) => measure::barrier(args, printer),
+            Self::Barrier(args) => measure::barrier(args, words, printer),
             Self::Cluster(command) => cluster::run(&command, printer),
             Self::Compact(args) => measure::compact(args, printer),
             Self::Completions { shell } => {
@@ -221,19 +222,22 @@ impl Command {
 }
 
 /// Whether the arguments ask for the version with all details, which clap would not print.
-pub(crate) fn ask_for_details(error: &clap::Error) -> bool {
-    let verbose = || std::env::args_os().any(|argument| argument == "--verbose" || argument == "-v");
+pub(crate) fn ask_for_details(error: &clap::Error, words: &[OsString]) -> bool {
+    let verbose = || words.iter().any(|argument| argument == "--verbose" || argument == "-v");
     error.kind() == ErrorKind::DisplayVersion && verbose()
 }
 
-/// Prints what is wrong with the arguments, with the new name of a flag that was renamed, and exits.
-pub(crate) fn exit(mut error: clap::Error) -> ! {
+/// Prints what is wrong with the arguments, with the new name of a flag that was renamed, or the help that they ask for; returns the
+/// status to exit with.
+pub(crate) fn refuse(mut error: clap::Error) -> u8 {
     let typed = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     if let Some((old, new)) = typed.and_then(|typed| RENAMED.iter().find(|(old, _)| *old == typed)) {
         let tip = format!("`{old}` is called {new} now");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
-    error.exit()
+    // If there is nobody to print to, the status is left.
+    let _ = error.print();
+    error.exit_code() as u8
 }
 
 #[cfg(test)]

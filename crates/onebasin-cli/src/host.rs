@@ -1,8 +1,8 @@
 //! The host of the library's stages: bars and messages on the terminal, clocks, and SIGINT, SIGTERM and SIGUSR1, which a
 //! command notices when it is ready to.
 
+use crate::machine;
 use crate::printer::Printer;
-use crate::resources;
 use indicatif::ProgressBar;
 use onebasin::experiment::{Host, Owner};
 use onebasin::progress::Progress;
@@ -10,7 +10,7 @@ use onebasin::store;
 #[cfg(unix)]
 use signal_hook::consts::SIGUSR1;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::{flag, iterator};
+use signal_hook::flag;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -101,15 +101,15 @@ impl Host for Terminal<'_> {
     }
 
     fn free_memory(&self) -> Option<u64> {
-        resources::free_memory()
+        machine::free_memory()
     }
 
     fn free_disk(&self, folder: &Path) -> Option<u64> {
-        resources::free_disk(folder)
+        machine::free_disk(folder)
     }
 
     fn owner(&self) -> Owner {
-        resources::owner()
+        machine::owner()
     }
 
     fn part(&self, name: &str) -> Box<dyn Host + '_> {
@@ -128,6 +128,8 @@ impl Drop for Terminal<'_> {
 /// How long work that was asked to stop may take until it does. What takes longer, such as one gradient of a large data set, is
 /// ended with the process: the same command does it again, from what was saved last.
 const GRACE: Duration = Duration::from_millis(800);
+/// Time between two looks whether there was a signal.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Signals that ask to stop: a person, the system, and a scheduler of jobs that soon ends a job.
 #[cfg(unix)]
@@ -148,13 +150,18 @@ impl Signals {
             flag::register(signal, Arc::clone(&again))?;
             flag::register_usize(signal, Arc::clone(&number), signal as usize)?;
         }
-        let mut signals = iterator::Signals::new(STOPPING)?;
+        let signals = Self(number);
+        let heard = signals.clone();
+        // It looks instead of waiting for a signal, because on Windows there is nothing to wait for.
         thread::spawn(move || {
-            if let Some(signal) = signals.forever().next() {
-                end_after_grace(signal);
+            loop {
+                thread::sleep(LOOK_EVERY);
+                if heard.received() != 0 {
+                    end_after_grace(heard.received().into());
+                }
             }
         });
-        Ok(Self(number))
+        Ok(signals)
     }
 
     /// The signal received, 0 if there was none.

@@ -3,17 +3,17 @@
 use super::shares::{Cell, Cells};
 use super::{read, report, shares};
 use crate::download;
-use crate::download::State;
+use crate::download::Needed;
 use crate::host::{Signals, Terminal};
+use crate::machine;
 use crate::options::{DataArgs, MachineArgs, with_remedy};
 use crate::printer::{ExitStatus, Printer};
 use anyhow::bail;
-use onebasin::data::catalogue;
-use onebasin::data::catalogue::Source;
 use onebasin::error::Error;
 use onebasin::experiment::{Context, EXPERIMENT, Experiment, Failure, json};
 use onebasin::threads::ThreadPool;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -135,7 +135,7 @@ pub(super) fn execute(
     let data = data(experiment, &machine.data.folder(), printer)?;
     let started = Instant::now();
     let measures = in_context(folder, machine.pool(printer)?, &machine.data, printer, |context| {
-        let machine = describe(context.pool.threads());
+        let machine = machine::describe(context.pool.threads());
         if merge {
             experiment.merge(folder, machine, data, context)
         } else {
@@ -190,39 +190,18 @@ pub(super) fn data(
     folder: &Path,
     printer: &Printer,
 ) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut sums = experiment.data_files()?;
-    for name in experiment.datasets()? {
-        let Source::Files(files) = &catalogue::find(&name)?.source else { continue };
-        let inside = folder.join(files.folder);
-        let states = files.files.iter().map(|file| download::check(&inside, file));
-        let states = states.collect::<anyhow::Result<Vec<_>>>()?;
-        if let Some(State::Wrong(problem)) = states.iter().find(|state| matches!(state, State::Wrong(_))) {
-            bail!("{problem}; `onebasin data get {name}` replaces it");
-        }
-        if states.contains(&State::Missing) {
-            printer.say(&format!("{name} is not in {}: downloading it", inside.display()));
-            download::get(files, folder, None, printer)?;
-        }
-        sums.extend(files.files.iter().map(|file| (format!("{name}/{}", file.name), file.digest.sha256.to_owned())));
+    let Needed { sums, missing } = Needed::by(experiment, folder)?;
+    for (name, files) in missing {
+        printer.say(&format!("{name} is not in {}: downloading it", folder.join(files.folder).display()));
+        download::get(files, folder, None, printer)?;
     }
     Ok(sums)
 }
 
 /// What was typed, so that it can be typed again.
-pub(super) fn typed() -> String {
+pub(super) fn typed(words: &[OsString]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=,".contains(c);
     let word = |word: String| if word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) };
-    let words = std::env::args_os().skip(1).map(|argument| word(argument.to_string_lossy().into_owned()));
+    let words = words.iter().skip(1).map(|argument| word(argument.to_string_lossy().into_owned()));
     format!("onebasin {}", words.collect::<Vec<_>>().join(" "))
-}
-
-/// What the times depend on.
-fn describe(threads: usize) -> String {
-    let model = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("model name"))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    });
-    let model = model.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
-    let threads = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-    format!("{threads}, {model}, {}", std::env::consts::OS)
 }

@@ -1,7 +1,7 @@
 //! Files of results: written whole or not at all, removed, and locked against other processes.
 
 use crate::error::{Error, Result};
-use crate::store::write_whole;
+use crate::store::{open_growing, write_whole};
 use serde::Serialize;
 use std::fs;
 use std::fs::{File, TryLockError};
@@ -81,7 +81,7 @@ impl Drop for Claim {
 pub(super) fn lock(folder: &Path, refusal: &str) -> Result<File> {
     let path = folder.join(LOCK);
     fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
-    let file = File::create(&path).map_err(|error| Error::file(&path, error))?;
+    let file = open_growing(&path).map_err(|error| Error::file(&path, error))?;
     match try_lock(&file) {
         Ok(Some(false)) => Err(Error::Folder { path: folder.to_owned(), reason: refusal.to_owned() }),
         Ok(_) => Ok(file),

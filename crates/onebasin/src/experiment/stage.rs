@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::folder::{LOCK, beside, files, json, remove, write_json, write_text};
-use super::made::{MADE, Made};
+use super::made::{MADE, Made, check_unchanged};
 use super::work::Work;
 use crate::error::{Error, Result};
 use crate::hash;
@@ -295,6 +295,7 @@ impl Task {
             write_json(&self.failure_file(), &Failed { inputs: inputs.clone(), reason: error.cause().to_string() })?;
         }
         let ((), seconds) = ended?;
+        self.stage.inputs().iter().try_for_each(|file| check_unchanged(file, &hashes.of(file)?))?;
         let result = hash::sha256_of_file(&work.folder().join(self.stage.result_file()))?;
         work.publish()?;
         write_json(&path, &Record { inputs, result, seconds })

@@ -1,11 +1,11 @@
-//! What the computer has left, memory and space on disks; and which process of which computer this is.
+//! The computer: what it is, which process of it this is, where it keeps data sets, and what it has left of memory and disks.
 
 use onebasin::experiment::Owner;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 /// This process, by its machine and, in a job of Slurm or a task of HyperQueue, by its name there.
-pub(crate) fn owner() -> Owner {
+pub fn owner() -> Owner {
     let text = |file: &str| Some(fs::read_to_string(file).ok()?.trim().to_owned()).filter(|text| !text.is_empty());
     let number = |name: &str| env::var(name).ok().filter(|text| !text.is_empty());
     let slurm = number("SLURM_JOB_ID").map(|own| {
@@ -21,8 +21,26 @@ pub(crate) fn owner() -> Owner {
     }
 }
 
+/// Processor, threads and operating system in a few words: what times depend on.
+pub fn describe(threads: usize) -> String {
+    let model = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    });
+    let model = model.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let threads = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+    format!("{threads}, {model}, {}", std::env::consts::OS)
+}
+
+/// The folder of the data sets, unless somebody names another: `onebasin` in the platform's folder for data.
+///
+/// Whoever has no home has the data in the current folder.
+pub fn data_folder() -> PathBuf {
+    dirs::data_dir().unwrap_or_default().join("onebasin")
+}
+
 /// Bytes of memory that can be had without swapping, within the limit of a container; only Linux tells.
-pub(crate) fn free_memory() -> Option<u64> {
+pub fn free_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -38,7 +56,7 @@ pub(crate) fn free_memory() -> Option<u64> {
 
 /// Bytes that this user may write to the disk of a folder, which need not be there yet.
 #[cfg(unix)]
-pub(crate) fn free_disk(folder: &Path) -> Option<u64> {
+pub fn free_disk(folder: &Path) -> Option<u64> {
     let whole = std::path::absolute(folder).ok()?;
     let there = whole.ancestors().find(|folder| folder.exists())?;
     let disk = rustix::fs::statvfs(there).ok()?;
@@ -47,7 +65,7 @@ pub(crate) fn free_disk(folder: &Path) -> Option<u64> {
 
 /// Nobody tells.
 #[cfg(not(unix))]
-pub(crate) fn free_disk(_: &Path) -> Option<u64> {
+pub fn free_disk(_: &Path) -> Option<u64> {
     None
 }
 

@@ -232,7 +232,7 @@ earlier=()
                 let job = quoted(&format!("{}-{name}", self.name));
                 writeln!(
                     text,
-                    "jobs+=(\"$(sbatch \"${{options[@]}}\" \"${{earlier[@]}}\" --job-name={job} --array={indices}{limit} --output={name}{}%a.log task.sh --cell auto{more})\")",
+                    "job=$(sbatch \"${{options[@]}}\" \"${{earlier[@]}}\" --job-name={job} --array={indices}{limit} --output={name}{}%a.log task.sh --cell auto{more})\njobs+=(\"$job\")",
                     if base == 0 { "-".to_owned() } else { format!("-{base}-plus-") },
                 )?;
             }

@@ -127,7 +127,7 @@ fn scripts_for_schedulers_ask_for_what_is_not_done() {
     place.onebasin(&format!("cluster slurm {quick} --time 1:00:00 --mem 2G --cpus 2 --partition big --array-limit 5"));
     let script = place.text("out/cluster/submit.sh");
     assert!(script.contains("--cpus-per-task=2 --time=1:00:00 --mem=2G --partition=big"), "{script}");
-    assert!(script.contains("\njob=$(sbatch "), "an array that is refused ends the script: {script}");
+    assert!(script.contains("\njobs+=(\"$job\")\n"), "an array that is refused ends the script: {script}");
     assert!(script.contains("--array=0%5") && script.contains("task.sh --merge"), "{script}");
     assert!(place.text("out/cluster/task.sh").contains("--set train.infer.optimise.epochs=1"));
     place.onebasin(&format!("run {quick}"));

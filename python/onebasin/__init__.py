@@ -11,7 +11,7 @@
 (True, 0.0)
 """
 
-from . import symmetry
+from . import adapters, symmetry
 from ._lib import __version__
 from .alignment import Alignment, Alignments, align, align_many, permute
 from .barriers import Barrier, Curve, barrier
@@ -37,6 +37,7 @@ __all__ = [
     "RoomError",
     "Symmetry",
     "__version__",
+    "adapters",
     "align",
     "align_many",
     "barrier",

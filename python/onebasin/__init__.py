@@ -11,12 +11,14 @@
 (True, 0.0)
 """
 
-from . import adapters, symmetry
+from . import adapters, assign, permutations, symmetry
 from ._lib import __version__
 from .alignment import Alignment, Alignments, align, align_many, permute
 from .barriers import Barrier, Curve, barrier
 from .compaction import Compact, LowRank, compact
 from .errors import DivergedError, FileError, FunctionChangedError, InputError, OnebasinError, RoomError
+from .experiments import Measures, Training, report, run, show, train
+from .files import Samples, load, save
 from .gaussian import Gaussian
 from .points import geodesic, path, posterior
 from .symmetry import Symmetry
@@ -33,18 +35,29 @@ __all__ = [
     "Gaussian",
     "InputError",
     "LowRank",
+    "Measures",
     "OnebasinError",
     "RoomError",
+    "Samples",
     "Symmetry",
+    "Training",
     "__version__",
     "adapters",
     "align",
     "align_many",
+    "assign",
     "barrier",
     "compact",
     "geodesic",
+    "load",
     "path",
+    "permutations",
     "permute",
     "posterior",
+    "report",
+    "run",
+    "save",
+    "show",
     "symmetry",
+    "train",
 ]

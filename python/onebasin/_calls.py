@@ -1,9 +1,17 @@
 """How long calls report progress, and on how many threads they work."""
 
+import json
+import os
+import re
 import sys
+from collections.abc import Mapping
+
+from .errors import InputError
 
 # Quick work shows no bar.
 DELAY_SECONDS = 2
+# Keys of TOML that need no quotes.
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Options:
@@ -14,7 +22,7 @@ class Options:
         self.progress = self._callback(progress)
         self.message = self._say if self.progress else None
         self.threads = threads
-        self.data = data
+        self.data = os.environ.get("ONEBASIN_DATA") if data is None else os.fspath(data)
 
     def _callback(self, progress):
         if callable(progress):
@@ -61,14 +69,38 @@ class How:
 
 def settings(**values):
     """Settings as TOML; those that are none are left out."""
+    return toml(values)
 
-    def text(value):
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, str):
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        if isinstance(value, (list, tuple)):
-            return "[" + ", ".join(map(text, value)) + "]"
+
+def toml(table):
+    """A nested dict as TOML; values that are none are left out.
+
+    >>> print(toml({"seed": 1, "arch": {"preset": "mlp", "hidden": (16, 16)}, "start": None}))
+    seed = 1
+    arch = { preset = "mlp", hidden = [16, 16] }
+    """
+    return "\n".join(_entries(table))
+
+
+def toml_value(value):
+    """One value as TOML."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(_entries(value)) + " }"
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, os.PathLike)):
+        # Both formats have the same strings.
+        return json.dumps(os.fspath(value), ensure_ascii=False)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    if isinstance(value, (int, float)):
         return repr(value)
+    raise InputError(f"a setting is {value!r}, a {type(value).__name__}; it must be a number, a text, a list or a dict")
 
-    return "\n".join(f"{key} = {text(value)}" for key, value in values.items() if value is not None)
+
+def _entries(table):
+    for key, value in table.items():
+        if value is not None:
+            yield f"{key if _BARE.fullmatch(key) else json.dumps(key)} = {toml_value(value)}"

@@ -145,14 +145,13 @@ def barrier(
         raise InputError("give `labels`, the class of each example, or `targets`, the numbers to be predicted")
     paths = [path] if isinstance(path, str) else list(path)
     how = Measured(points, samples, replicates, seed, calibrate)
-    curves, alignments = {}, {}
     criteria = [criteria] if isinstance(criteria, str) else list(criteria)
-    for name in [UNALIGNED, *(criteria if symmetry is not None else ())]:
-        end = b
-        if name != UNALIGNED:
-            options = {"solver": solver, "format": format, "keep": keep, "seed": seed, "progress": progress, "threads": threads}
-            alignments[name] = align(a, b, symmetry, criterion=name, **options)
-            end = alignments[name].aligned
+    options = {"solver": solver, "format": format, "keep": keep, "seed": seed, "progress": progress, "threads": threads}
+    # All alignments come first: whatever is wrong with the symmetry shows before anything is measured.
+    used = criteria if symmetry is not None else ()
+    alignments = {name: align(a, b, symmetry, criterion=name, **options) for name in used}
+    curves = {}
+    for name, end in [(UNALIGNED, b), *((name, own.aligned) for name, own in alignments.items())]:
         flat = Flat(end, "the second end", symmetry, format)
         same_shapes(start, flat)
         w2 = float(np.sqrt(sum(((own.astype(float) - other) ** 2).sum() for own, other in zip(start.values, flat.values))))

@@ -3,13 +3,14 @@
 
 use crate::errors;
 use onebasin::error::{Error, Result};
-use onebasin::experiment::{Context, Host};
+use onebasin::experiment::{Context, Host, Owner};
 use onebasin::progress::Progress;
 use onebasin::threads;
+use onebasin_cli::machine;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -56,7 +57,7 @@ pub(crate) struct Options {
     message: Option<Py<PyAny>>,
     /// Number of threads; none for all cores.
     threads: Option<usize>,
-    /// Folder of the data sets.
+    /// Folder of the data sets; none for that of the platform.
     data: Option<PathBuf>,
 }
 
@@ -81,7 +82,7 @@ pub(crate) fn long<T: Send>(
     };
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let pool = threads::pool(options.threads.unwrap_or_else(cores)).map_err(|error| errors::exception(py, &error))?;
-    let data = options.data.clone().unwrap_or_default();
+    let data = options.data.clone().unwrap_or_else(machine::data_folder);
     let (mut raised, done) = thread::scope(|scope| {
         let (host, data) = (&host, &data);
         let worker = scope.spawn(move || {
@@ -163,6 +164,18 @@ impl Host for Interpreter {
 
     fn unix_time(&self) -> f64 {
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    }
+
+    fn free_memory(&self) -> Option<u64> {
+        machine::free_memory()
+    }
+
+    fn free_disk(&self, folder: &Path) -> Option<u64> {
+        machine::free_disk(folder)
+    }
+
+    fn owner(&self) -> Owner {
+        machine::owner()
     }
 
     fn part(&self, name: &str) -> Box<dyn Host + '_> {

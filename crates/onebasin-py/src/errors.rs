@@ -16,7 +16,26 @@ fn class(error: &Error) -> &'static str {
 
 /// The exception that says what the error says.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
-    raised(py, class(error), &error.to_string())
+    let remedy = match error.cause() {
+        Error::Folder { .. } => "; choose another folder by `output`",
+        Error::NoFile { .. } => ", or say by `data` in which folder it is",
+        _ => "",
+    };
+    raised(py, class(error), &format!("{error}{remedy}"))
+}
+
+/// The exception for an error of any crate.
+pub(crate) fn any(py: Python<'_>, error: &anyhow::Error) -> PyErr {
+    match error.downcast_ref::<Error>() {
+        Some(own) => exception(py, own),
+        None => wrong(py, &format!("{error:#}")),
+    }
+}
+
+/// The exception for an error of a checkpoint.
+pub(crate) fn checkpoint(py: Python<'_>, error: &onebasin_checkpoint::Error) -> PyErr {
+    let class = if matches!(error, onebasin_checkpoint::Error::Io { .. }) { "FileError" } else { "InputError" };
+    raised(py, class, &error.to_string())
 }
 
 /// An exception for wrong input.

@@ -3,10 +3,14 @@
 #![forbid(unsafe_code)]
 
 mod align;
+mod assign;
 mod calls;
 mod errors;
+mod experiments;
+mod files;
 mod measure;
 mod network;
+mod permutations;
 mod symmetry;
 mod tensors;
 
@@ -18,7 +22,15 @@ mod _lib {
     #[pymodule_export]
     use crate::align::{align, permute};
     #[pymodule_export]
+    use crate::assign::assign;
+    #[pymodule_export]
+    use crate::experiments::{main, report, run, show, train};
+    #[pymodule_export]
+    use crate::files::{is_posterior, load, rewrite, write_posterior};
+    #[pymodule_export]
     use crate::measure::{barrier, compact, path_points, taus};
+    #[pymodule_export]
+    use crate::permutations::{compose, invert, random_permutation, transpositions, write_permutations};
     #[pymodule_export]
     use crate::symmetry::Symmetry;
 

@@ -7,14 +7,15 @@ mod tests;
 
 use crate::printer::Printer;
 use anyhow::{Context, bail};
-use onebasin::data::catalogue::{Archive, File, Files};
+use archive::{Verdict, mismatch, rename};
+use onebasin::data::catalogue;
+use onebasin::data::catalogue::{Archive, File, Files, Source};
+use onebasin::experiment::Experiment;
 use onebasin::hash::sha256_of_file;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use ureq::Agent;
-
-/// Whether a download is what it should be; if not, why not.
-type Verdict = Result<(), String>;
 
 /// How a file of a data set was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,9 +45,36 @@ pub(crate) fn check(folder: &Path, file: &File) -> anyhow::Result<State> {
     Ok(State::Right)
 }
 
-/// Says that a checksum is wrong.
-fn mismatch(found: &str, expected: &str) -> String {
-    format!("wrong checksum: expected SHA-256 {expected}, got {found}")
+/// The data sets that an experiment needs.
+#[derive(Debug)]
+pub struct Needed {
+    /// SHA-256 of all files, as they are published, and of those that are somebody's own.
+    pub sums: BTreeMap<String, String>,
+    /// Those that are not there, by their names.
+    pub missing: Vec<(String, &'static Files)>,
+}
+
+impl Needed {
+    /// Looks for them in the folder of data sets; refuses files that are not the published ones.
+    pub fn by(experiment: &Experiment, folder: &Path) -> anyhow::Result<Self> {
+        let (mut sums, mut missing) = (experiment.data_files()?, Vec::new());
+        for name in experiment.datasets()? {
+            let Source::Files(files) = &catalogue::find(&name)?.source else { continue };
+            let inside = folder.join(files.folder);
+            let states = files.files.iter().map(|file| check(&inside, file));
+            let states = states.collect::<anyhow::Result<Vec<_>>>()?;
+            if let Some(State::Wrong(problem)) = states.iter().find(|state| matches!(state, State::Wrong(_))) {
+                bail!("{problem}; `onebasin data get {name}` replaces it");
+            }
+            sums.extend(
+                files.files.iter().map(|file| (format!("{name}/{}", file.name), file.digest.sha256.to_owned())),
+            );
+            if states.contains(&State::Missing) {
+                missing.push((name, files));
+            }
+        }
+        Ok(Self { sums, missing })
+    }
 }
 
 /// Gets all `files` that are missing or wrong into the data directory `dir`; returns whether there were any.
@@ -164,9 +192,4 @@ impl Session<'_> {
 
 fn remove(path: &Path) -> anyhow::Result<()> {
     fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
-}
-
-/// Puts a finished file in its place, in one step.
-fn rename(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::rename(from, to).with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))
 }

@@ -264,6 +264,9 @@ pub enum Error {
         /// Its size, saturated.
         size: usize,
     },
+    /// Every assignment has a forbidden pair.
+    #[error("the matrix of costs is infeasible: every assignment has a forbidden pair")]
+    Infeasible,
     /// A text that does not describe what it should.
     #[error("`{text}` is not {expected}")]
     Unreadable {
@@ -439,6 +442,11 @@ impl Error {
             Self::At { source, .. } => source.cause(),
             other => other,
         }
+    }
+
+    /// Whether it is what came out of a training, and would come out again.
+    pub fn is_outcome(&self) -> bool {
+        matches!(self.cause(), Self::Diverged { .. } | Self::Stuck { .. })
     }
 
     /// A file whose contents cannot be understood.

@@ -34,13 +34,11 @@ def to_inference_data(samples, *, chains=None, like=None, group="posterior"):
             raise InputError(f"there are {len(samples)} samples, and `like` has {chains} chains of {draws}")
         stacks = _stacks(samples, chains)
         copied = like.copy()
-        dataset = like[group].copy()
         for name, stack in stacks.items():
             if name not in variables:
                 raise InputError(f"the samples have a variable `{name}`, which is not in the {group} of `like`")
             own = variables[name].transpose(*_AXES, ...)
-            dataset[name] = own.copy(data=stack).transpose(*variables[name].dims)
-        copied[group] = dataset
+            copied[group][name] = own.copy(data=stack).transpose(*variables[name].dims)
         return copied
     if chains is None or chains < 1 or not samples or len(samples) % chains:
         raise InputError(f"give `like`, or by `chains` how many equally long chains the {len(samples)} samples are of, not {chains}")

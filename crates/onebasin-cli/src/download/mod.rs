@@ -7,7 +7,7 @@ mod tests;
 
 use crate::printer::Printer;
 use anyhow::{Context, bail};
-use archive::{mismatch, rename};
+use archive::{Verdict, mismatch, rename};
 use onebasin::data::catalogue::{Archive, File, Files};
 use onebasin::hash::sha256_of_file;
 use std::fs;

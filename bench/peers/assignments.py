@@ -1,7 +1,7 @@
 """The matrices of the assignment rows, and the optimum that every contender must find.
 
-As a program, `assignments.py KIND N` writes the matrices of one kind into the folder that all contenders share. Ours is
-asked first and adds the optimum.
+As a program, `assignments.py KIND SHAPE` writes the matrices of one kind into the folder that all contenders share; a
+shape is `N` or `ROWSxCOLUMNS`. Ours is asked first and adds the optimum.
 """
 
 import os
@@ -21,39 +21,53 @@ def folder():
     return pathlib.Path(os.environ["ONEBASIN_BENCH_ASSIGNMENTS"])
 
 
-def make(kind, n):
-    """Costs of one kind, and for similarities those after a change of one side by 5 %."""
-    generator = np.random.default_rng([int(os.environ["ONEBASIN_BENCH_SEED"]), n, len(kind)])
+def sizes(shape):
+    """Rows and columns."""
+    rows, _, columns = shape.partition("x")
+    return int(rows), int(columns or rows)
+
+
+def make(kind, shape):
+    """Costs of one kind by name: cold, the same in double precision, and for similarities after a change of one side by 5 %."""
+    rows, columns = sizes(shape)
+    generator = np.random.default_rng([int(os.environ["ONEBASIN_BENCH_SEED"]), rows, columns, len(kind)])
     if kind == "uniform":
-        return [generator.random((n, n), np.float32)]
+        return {"cold": generator.random((rows, columns), np.float32), "double": generator.random((rows, columns))}
 
-    def normals():
-        return generator.standard_normal((n, FEATURES), np.float32)
+    def normals(count):
+        return generator.standard_normal((count, FEATURES), np.float32)
 
-    a = normals()
-    b = a[generator.permutation(n)] + np.float32(NOISE) * normals() if kind == "copy" else normals()
-    return [-(each @ b.T) for each in (a, a + np.float32(CHANGE) * normals())]
+    a = normals(rows)
+    b = normals(columns)
+    if kind == "copy":
+        b = a[generator.permutation(rows)] + np.float32(NOISE) * b
+    change = np.float32(CHANGE) * normals(rows)
+    return {"cold": -(a @ b.T), "warm": -((a + change) @ b.T), "double": -(a.astype(np.float64) @ b.T)}
 
 
-def write(kind, n):
-    for name, matrix in zip(("cold", "warm"), make(kind, n)):
-        matrix.tofile(folder() / f"{kind}-{n}-{name}.f32")
+def write(kind, shape):
+    for name, matrix in make(kind, shape).items():
+        matrix.tofile(folder() / f"{kind}-{shape}-{name}.f{8 * matrix.itemsize}")
 
 
 def case(name, solve, dtype):
-    """The call of `assign/KIND/N/WHICH`, where `which` is cold, or warm for the costs after the change.
+    """The call of `assign/KIND/SHAPE/WHICH`.
 
-    `solve` maps a matrix of `dtype` to the column of each row.
+    `which` is cold, or warm for the costs after the change; in double precision f64, or maximise. `solve` maps a matrix of
+    `dtype`, or of its own type in double precision, to the column of each row.
     """
-    _, kind, n, which = name.split("/")
-    n = int(n)
-    matrix = np.fromfile(folder() / f"{kind}-{n}-{which}.f32", np.float32).reshape(n, n)
-    theirs = matrix.astype(dtype)
-    optimum = float((folder() / f"{kind}-{n}-{which}.optimum").read_text())
-    value = matrix[np.arange(n), solve(theirs)].sum(dtype=np.float64)
+    _, kind, shape, which = name.split("/")
+    rows, columns = sizes(shape)
+    double = which in ("f64", "maximise")
+    file = f"{kind}-{shape}-double.f64" if double else f"{kind}-{shape}-{which}.f32"
+    matrix = np.fromfile(folder() / file, np.float64 if double else np.float32).reshape(rows, columns)
+    theirs = matrix if double else matrix.astype(dtype)
+    call = (lambda: solve(-theirs)) if which == "maximise" else (lambda: solve(theirs))
+    optimum = float((folder() / f"{kind}-{shape}-{which}.optimum").read_text())
+    value = matrix[np.arange(rows), call()].sum(dtype=np.float64)
     if not abs(value - optimum) <= 1e-9 * max(1.0, abs(optimum)):
         raise ValueError(f"the optimum is {value}, but ours {optimum}")
-    return lambda: solve(theirs)
+    return call
 
 
 def serve_solver(name, solve, dtype=np.float64):
@@ -62,4 +76,4 @@ def serve_solver(name, solve, dtype=np.float64):
 
 
 if __name__ == "__main__":
-    write(sys.argv[1], int(sys.argv[2]))
+    write(*sys.argv[1:])

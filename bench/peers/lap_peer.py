@@ -10,4 +10,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / ".lap"))
     import lap
 
-    assignments.serve_solver("lap", lambda costs: lap.lapjv(costs, extend_cost=False, return_cost=False)[0])
+    def solve(costs):
+        return lap.lapjv(costs, extend_cost=costs.shape[0] != costs.shape[1], return_cost=False)[0]
+
+    assignments.serve_solver("lap", solve)

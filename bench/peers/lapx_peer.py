@@ -9,5 +9,9 @@ import numpy as np
 import assignments
 
 if __name__ == "__main__":
-    solve = lambda costs: lap.lapjvs(costs, extend_cost=False, return_cost=False, jvx_like=False)[0]
+
+    def solve(costs):
+        extend = costs.shape[0] != costs.shape[1]
+        return lap.lapjvs(costs, extend_cost=extend, return_cost=False, jvx_like=False)[0]
+
     assignments.serve_solver("lapx", solve, np.float32)

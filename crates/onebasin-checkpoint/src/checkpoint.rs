@@ -91,6 +91,11 @@ impl Checkpoint {
         Ok(Self { format, contents, by_name, shared })
     }
 
+    /// The file; of several, the index.
+    pub fn path(&self) -> &Path {
+        &self.contents.sources[0].file.path
+    }
+
     /// The format of the file.
     pub fn format(&self) -> Format {
         self.format

@@ -22,6 +22,14 @@ pub struct TensorInfo {
     pub bytes: usize,
 }
 
+impl TensorInfo {
+    /// A tensor that lies in memory; elements of a size that is not known take no bytes.
+    pub fn new(name: String, shape: Vec<usize>, dtype: DType) -> Self {
+        let bytes = shape.iter().product::<usize>() * dtype.size().unwrap_or(0);
+        Self { name, shape, dtype, bytes }
+    }
+}
+
 /// A value of a checkpoint that is not a tensor.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names are the documentation")]

@@ -136,7 +136,7 @@ impl DType {
     }
 
     /// The type that torch calls by this name, without `torch.`.
-    pub(crate) fn of_torch(name: &str) -> Option<Self> {
+    pub fn of_torch(name: &str) -> Option<Self> {
         NAMES.iter().find(|row| row.4 == name).map(|row| row.0.clone())
     }
 

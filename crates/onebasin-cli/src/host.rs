@@ -1,12 +1,14 @@
-//! The host of the library's stages: bars and messages on the terminal, clocks, and SIGINT and SIGTERM, which a command
-//! notices when it is ready to.
+//! The host of the library's stages: bars and messages on the terminal, clocks, and SIGINT, SIGTERM and SIGUSR1, which a
+//! command notices when it is ready to.
 
+use crate::machine;
 use crate::printer::Printer;
-use crate::resources;
 use indicatif::ProgressBar;
-use onebasin::experiment::Host;
+use onebasin::experiment::{Host, Owner};
 use onebasin::progress::Progress;
 use onebasin::store;
+#[cfg(unix)]
+use signal_hook::consts::SIGUSR1;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io::Write as _;
@@ -99,11 +101,15 @@ impl Host for Terminal<'_> {
     }
 
     fn free_memory(&self) -> Option<u64> {
-        resources::free_memory()
+        machine::free_memory()
     }
 
     fn free_disk(&self, folder: &Path) -> Option<u64> {
-        resources::free_disk(folder)
+        machine::free_disk(folder)
+    }
+
+    fn owner(&self) -> Owner {
+        machine::owner()
     }
 
     fn part(&self, name: &str) -> Box<dyn Host + '_> {
@@ -125,6 +131,12 @@ const GRACE: Duration = Duration::from_millis(800);
 /// Time between two looks whether there was a signal.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// Signals that ask to stop: a person, the system, and a scheduler of jobs that soon ends a job.
+#[cfg(unix)]
+const STOPPING: [i32; 3] = [SIGINT, SIGTERM, SIGUSR1];
+#[cfg(not(unix))]
+const STOPPING: [i32; 2] = [SIGINT, SIGTERM];
+
 /// The signals that ask a command to stop; the second one stops the process at once.
 #[derive(Clone, Debug)]
 pub(crate) struct Signals(Arc<AtomicUsize>);
@@ -132,7 +144,7 @@ pub(crate) struct Signals(Arc<AtomicUsize>);
 impl Signals {
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let (number, again) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in STOPPING {
             // Looked at before it is raised: the first signal passes, the second does what it always did.
             flag::register_conditional_default(signal, Arc::clone(&again))?;
             flag::register(signal, Arc::clone(&again))?;

@@ -1,5 +1,6 @@
 //! Options that several commands share, and errors in terms of options.
 
+use crate::machine;
 use crate::printer::Printer;
 use onebasin::error::Error;
 use onebasin::foreign::Reading;
@@ -16,9 +17,8 @@ pub(crate) struct DataArgs {
 }
 
 impl DataArgs {
-    /// Whoever has no home has the data in the current folder.
     pub(crate) fn folder(&self) -> PathBuf {
-        self.data.clone().unwrap_or_else(|| dirs::data_dir().unwrap_or_default().join("onebasin"))
+        self.data.clone().unwrap_or_else(machine::data_folder)
     }
 }
 

@@ -4,7 +4,6 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use onebasin::error::Error;
 use std::io;
 use std::io::{IsTerminal, Write};
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// How a command ended.
@@ -22,15 +21,15 @@ pub(crate) enum ExitStatus {
     Signal(u8),
 }
 
-impl From<ExitStatus> for ExitCode {
+impl From<ExitStatus> for u8 {
     fn from(status: ExitStatus) -> Self {
         match status {
-            ExitStatus::Success => Self::SUCCESS,
-            ExitStatus::Problem => Self::from(1),
-            ExitStatus::Error => Self::from(2),
-            ExitStatus::Diverged => Self::from(3),
+            ExitStatus::Success => 0,
+            ExitStatus::Problem => 1,
+            ExitStatus::Error => 2,
+            ExitStatus::Diverged => 3,
             // What a shell reports for a process that a signal ended.
-            ExitStatus::Signal(signal) => Self::from(128 + signal),
+            ExitStatus::Signal(signal) => 128 + signal,
         }
     }
 }

@@ -37,6 +37,8 @@ pub unsafe trait Lanes: Copy {
     unsafe fn load_apart(from: *const f32, stride: usize) -> Self;
     /// All lanes from memory, each from as many values behind `from` as its index says; indices must fit 31 bits.
     unsafe fn load_at(from: *const f32, indices: *const u32) -> Self;
+    /// All lanes from memory in f64, each times `factor` and then rounded.
+    unsafe fn load_doubles(from: *const f64, factor: f64) -> Self;
     /// All lanes to memory.
     unsafe fn store(self, to: *mut f32);
     /// The first `count` lanes to memory.
@@ -157,6 +159,8 @@ unsafe impl Lanes for Portable {
             Self(std::array::from_fn(|lane| *from.add(lane * stride)));
         load_at(from: *const f32, indices: *const u32) -> Self =
             Self(std::array::from_fn(|lane| *from.add(*indices.add(lane) as usize)));
+        load_doubles(from: *const f64, factor: f64) -> Self =
+            Self(from.cast::<[f64; 4]>().read_unaligned().map(|value| (value * factor) as f32));
         store(self, to: *mut f32) = to.cast::<[f32; 4]>().write_unaligned(self.0);
         store_part(self, to: *mut f32, count: usize) = std::ptr::copy_nonoverlapping(self.0.as_ptr(), to, count);
         add(self, other: Self) -> Self = Self(std::array::from_fn(|lane| self.0[lane] + other.0[lane]));

@@ -124,6 +124,12 @@ unsafe impl Lanes for Avx512 {
         };
         load_at(from: *const f32, indices: *const u32) -> Self =
             Self(x86::_mm512_i32gather_ps::<4>(x86::_mm512_loadu_epi32(indices.cast()), from));
+        load_doubles(from: *const f64, factor: f64) -> Self = {
+            let factor = x86::_mm512_set1_pd(factor);
+            let [low, high] = [from, from.add(8)]
+                .map(|from| x86::_mm512_cvtpd_ps(x86::_mm512_mul_pd(x86::_mm512_loadu_pd(from), factor)));
+            Self(x86::_mm512_insertf32x8::<1>(x86::_mm512_castps256_ps512(low), high))
+        };
         store(self, to: *mut f32) = x86::_mm512_storeu_ps(to, self.0);
         store_part(self, to: *mut f32, count: usize) = x86::_mm512_mask_storeu_ps(to, first(count), self.0);
         add(self, other: Self) -> Self = Self(x86::_mm512_add_ps(self.0, other.0));
@@ -208,6 +214,12 @@ unsafe impl Lanes for Avx2 {
         };
         load_at(from: *const f32, indices: *const u32) -> Self =
             Self(x86::_mm256_i32gather_ps::<4>(from, x86::_mm256_loadu_si256(indices.cast())));
+        load_doubles(from: *const f64, factor: f64) -> Self = {
+            let factor = x86::_mm256_set1_pd(factor);
+            let [low, high] = [from, from.add(4)]
+                .map(|from| x86::_mm256_cvtpd_ps(x86::_mm256_mul_pd(x86::_mm256_loadu_pd(from), factor)));
+            Self(x86::_mm256_set_m128(high, low))
+        };
         store(self, to: *mut f32) = x86::_mm256_storeu_ps(to, self.0);
         store_part(self, to: *mut f32, count: usize) = {
             let mut lanes = [0.0f32; 8];

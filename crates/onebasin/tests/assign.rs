@@ -235,13 +235,13 @@ fn refused(costs: &[f32], n: usize, start: Option<&[f64]>) -> String {
 #[test]
 fn wrong_arguments_are_refused_with_their_operands() {
     assert_eq!(refused(&[], 0, None), "the size of an assignment is 0; it must be at least 1");
-    let length = "the matrix of costs has 3 values, but 4 are needed (2 rows and columns)";
+    let length = "the matrix of costs has 3 values, but 4 are needed (2 rows and 2 columns)";
     assert_eq!(refused(&[1.0; 3], 2, None), length);
     let start = "the start of an assignment has 1 values, but 2 are needed (one for each column)";
     assert_eq!(refused(&[1.0; 4], 2, Some(&[0.0])), start);
     let dual = "the dual of column 1 to start from is NaN; it must be finite";
     assert_eq!(refused(&[1.0; 4], 2, Some(&[0.0, f64::NAN])), dual);
-    assert!(refused(&[], 20_000, None).contains("20000"));
+    assert!(refused(&[], 2_000_000, None).contains("2000000"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use onebasin::experiment::{
     NetworkInputs, PairInputs, Plane, PlaneNetwork, PlaneSettings,
 };
 use onebasin_report::stages::{barrier, compact, plane};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Two posteriors between which something is measured.
@@ -132,15 +133,15 @@ pub(crate) struct CompactArgs {
     foreign: ForeignArgs,
 }
 
-pub(crate) fn barrier(args: BarrierArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
+pub(crate) fn barrier(args: BarrierArgs, words: &[OsString], printer: &Printer) -> anyhow::Result<ExitStatus> {
     let BarrierArgs { pair, more, no_criteria, mut settings, foreign, batchnorm, machine, result } = args;
     if no_criteria {
         settings.criteria.clear();
     }
     if let Some(folder) = pair.output.as_ref().filter(|_| !more.is_empty()) {
         let posteriors = [vec![pair.from, pair.to], more].concat();
-        let experiment = Experiment::of_posteriors(&posteriors, &settings, typed()).map_err(as_flag)?;
-        return execute(&experiment, folder, &machine, result.json, printer);
+        let experiment = Experiment::of_posteriors(&posteriors, &settings, typed(words)).map_err(as_flag)?;
+        return execute(&experiment, folder, &machine, false, result.json, printer);
     }
     if let Some(inputs) = foreign.inputs(vec![pair.from.clone(), pair.to.clone()]) {
         let (stage, output) = (BarrierNetwork { settings, batchnorm, inputs }, pair.output.as_deref());

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &SymmetryArgs, printer: &Printer) -> anyhow::Result<Exit
         printer.data(&network.symmetry().to_toml())?;
         return Ok(ExitStatus::Success);
     }
-    let (network, members) = network.bind(checkpoints).map_err(as_flag)?;
+    let (network, members) = network.open_all(checkpoints).map_err(as_flag)?;
     say_share(&network, printer);
     if !check {
         printer.data(&network.symmetry().to_toml())?;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &SymmetryArgs, printer: &Printer) -> anyhow::Result<Exit
     let mut status = ExitStatus::Success;
     for member in &members {
         let checked = foreign::check_random(&network, member, *seed).map_err(as_flag)?;
-        let file = member.path().display();
+        let file = member.name();
         printer.data(&match &checked {
             Checked::Run { inputs, change } => format!(
                 "{file}: outputs changed by {change:.1e} of the largest on {inputs} random inputs, {}\n",

@@ -8,8 +8,11 @@ mod tests;
 use crate::printer::Printer;
 use anyhow::{Context, bail};
 use archive::{Verdict, mismatch, rename};
-use onebasin::data::catalogue::{Archive, File, Files};
+use onebasin::data::catalogue;
+use onebasin::data::catalogue::{Archive, File, Files, Source};
+use onebasin::experiment::Experiment;
 use onebasin::hash::sha256_of_file;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use ureq::Agent;
@@ -40,6 +43,38 @@ pub(crate) fn check(folder: &Path, file: &File) -> anyhow::Result<State> {
         return Ok(State::Wrong(format!("{}: {}", path.display(), mismatch(&found, digest.sha256))));
     }
     Ok(State::Right)
+}
+
+/// The data sets that an experiment needs.
+#[derive(Debug)]
+pub struct Needed {
+    /// SHA-256 of all files, as they are published, and of those that are somebody's own.
+    pub sums: BTreeMap<String, String>,
+    /// Those that are not there, by their names.
+    pub missing: Vec<(String, &'static Files)>,
+}
+
+impl Needed {
+    /// Looks for them in the folder of data sets; refuses files that are not the published ones.
+    pub fn by(experiment: &Experiment, folder: &Path) -> anyhow::Result<Self> {
+        let (mut sums, mut missing) = (experiment.data_files()?, Vec::new());
+        for name in experiment.datasets()? {
+            let Source::Files(files) = &catalogue::find(&name)?.source else { continue };
+            let inside = folder.join(files.folder);
+            let states = files.files.iter().map(|file| check(&inside, file));
+            let states = states.collect::<anyhow::Result<Vec<_>>>()?;
+            if let Some(State::Wrong(problem)) = states.iter().find(|state| matches!(state, State::Wrong(_))) {
+                bail!("{problem}; `onebasin data get {name}` replaces it");
+            }
+            sums.extend(
+                files.files.iter().map(|file| (format!("{name}/{}", file.name), file.digest.sha256.to_owned())),
+            );
+            if states.contains(&State::Missing) {
+                missing.push((name, files));
+            }
+        }
+        Ok(Self { sums, missing })
+    }
 }
 
 /// Gets all `files` that are missing or wrong into the data directory `dir`; returns whether there were any.

@@ -1,11 +1,15 @@
-//! The costs and the duals of columns, these exactly and, for scans, rounded to f32 with a bound on what that changes.
+//! The duals of columns, exactly and, for scans, rounded to f32 with a bound on what that changes.
 
-use onebasin_kernels::assignment::{Gains, SCALE};
+use super::matrix::Costs;
+use onebasin_kernels::assignment::{Cost, Gains, SCALE};
 use onebasin_kernels::lanes::BLOCK;
+use std::marker::PhantomData;
+use std::ops::RangeInclusive;
 
-/// What rounding to f32 changes, with a margin for the rounding of sums: relatively, and next to zero.
-const RELATIVE: f64 = 1.0 / 8_388_608.0;
+/// What rounding to f32 changes next to zero.
 const NEXT_TO_ZERO: f64 = 1e-44;
+/// Largest costs that [`SCALE`] suits: scans neither overflow nor lose digits. Others are brought near one as well.
+const SUITED: RangeInclusive<f64> = 1e-18..=1e30;
 
 /// Makes a buffer `len` times the value, whatever it was.
 pub(super) fn refill<T: Copy>(buffer: &mut Vec<T>, len: usize, value: T) {
@@ -13,38 +17,35 @@ pub(super) fn refill<T: Copy>(buffer: &mut Vec<T>, len: usize, value: T) {
     buffer.resize(len, value);
 }
 
-/// The matrix, seen as one to minimise.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Costs<'a> {
-    /// (row, column)
-    pub values: &'a [f32],
-    pub n: usize,
-    /// −1 to maximise.
-    pub sign: f32,
-}
-
-impl<'a> Costs<'a> {
-    pub(super) fn row(&self, row: usize) -> &'a [f32] {
-        &self.values[row * self.n..][..self.n]
-    }
-
-    pub(super) fn at(&self, row: usize, column: usize) -> f64 {
-        f64::from(self.sign * self.values[row * self.n + column])
-    }
-}
-
 /// v, of the costs to minimise.
-#[derive(Debug, Default)]
-pub(super) struct Duals {
+#[derive(Debug)]
+pub(super) struct Duals<T> {
     /// (column)
     pub exact: Vec<f64>,
     /// Scaled, with the padding of [`Gains`].
     rounded: Vec<f32>,
     /// The largest magnitude so far, scaled.
     largest: f64,
+    scale: f64,
+    costs: PhantomData<T>,
 }
 
-impl Duals {
+impl<T> Default for Duals<T> {
+    fn default() -> Self {
+        Self { exact: Vec::new(), rounded: Vec::new(), largest: 0.0, scale: SCALE, costs: PhantomData }
+    }
+}
+
+impl<T: Cost> Duals<T> {
+    /// Chooses the scale for costs of such a largest magnitude; whether it is another than before.
+    pub(super) fn fit(&mut self, largest: f64) -> bool {
+        let mut scale = SCALE;
+        if largest > 0.0 && !SUITED.contains(&largest) {
+            scale *= 2f64.powi(-(largest.log2() as i32).clamp(-1000, 1000));
+        }
+        std::mem::replace(&mut self.scale, scale) != scale
+    }
+
     pub(super) fn set(&mut self, duals: impl Iterator<Item = f64>) {
         self.exact.clear();
         self.exact.extend(duals);
@@ -55,29 +56,29 @@ impl Duals {
         }
     }
 
-    pub(super) fn lower(&mut self, column: usize, to: f64) {
+    pub(super) fn move_to(&mut self, column: usize, to: f64) {
         self.exact[column] = to;
         self.round(column);
     }
 
     fn round(&mut self, column: usize) {
-        let scaled = self.exact[column] * f64::from(SCALE);
+        let scaled = self.exact[column] * self.scale;
         self.rounded[column] = scaled as f32;
         self.largest = self.largest.max(scaled.abs());
     }
 
-    pub(super) fn gains<'a>(&'a self, costs: Costs<'a>, row: usize) -> Gains<'a> {
-        Gains::new(costs.row(row), costs.sign, &self.rounded)
+    pub(super) fn gains<'a>(&'a self, costs: Costs<'a, T>, row: usize) -> Gains<'a, T> {
+        Gains::new(costs.row(row), -costs.sign.into() * self.scale, &self.rounded)
     }
 
     /// The most that a gain of about this size is changed by rounding.
     fn error(&self, gain: f64) -> f64 {
-        RELATIVE * (self.largest + gain.abs()) + NEXT_TO_ZERO
+        T::GAIN_ERROR * (self.largest + gain.abs()) + NEXT_TO_ZERO
     }
 
     /// The threshold of gains that no column with a smaller reduced cost than `limit` is below.
     pub(super) fn threshold(&self, limit: f64) -> f32 {
-        let gain = -limit * f64::from(SCALE);
+        let gain = -limit * self.scale;
         ((gain - self.error(gain)) as f32).max(f32::MIN)
     }
 
@@ -86,6 +87,6 @@ impl Duals {
         let gain = f64::from(gain.max(f32::MIN));
         let error = self.error(gain);
         let threshold = ((gain - 3.0 * error) as f32).max(f32::MIN);
-        (threshold, -(f64::from(threshold) + error) / f64::from(SCALE))
+        (threshold, -(f64::from(threshold) + error) / self.scale)
     }
 }

@@ -1,8 +1,11 @@
 //! Shortest augmenting paths: Dijkstra's search from a free row to a free column, along reduced costs.
 
-use super::duals::{Costs, Duals, refill};
-use super::shortlist::{MANY, NONE, Shortlists};
-use onebasin_kernels::assignment::Relax;
+use super::NONE;
+use super::duals::{Duals, refill};
+use super::matrix::Costs;
+use super::shortlist::{MANY, Shortlists};
+use crate::error::{Error, Result};
+use onebasin_kernels::assignment::{Cost, Relax};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -61,17 +64,20 @@ pub(super) struct Search {
 
 /// What a search reads and, in the end, changes.
 #[derive(Debug)]
-pub(super) struct State<'a> {
-    pub costs: Costs<'a>,
-    pub duals: &'a mut Duals,
+pub(super) struct State<'a, T> {
+    pub costs: Costs<'a, T>,
+    pub duals: &'a mut Duals<T>,
     pub row_of: &'a mut [u32],
     pub column_of: &'a mut [u32],
-    pub lists: &'a mut Shortlists,
+    pub lists: &'a mut Shortlists<T>,
 }
 
 impl Search {
     pub(super) fn reset(&mut self, row_of: &[u32]) {
         let n = row_of.len();
+        self.events.clear();
+        self.reached.clear();
+        self.settled.clear();
         refill(&mut self.distances, n, f64::INFINITY);
         self.before.resize(n, NONE);
         self.offsets.resize(n, 0.0);
@@ -80,7 +86,7 @@ impl Search {
     }
 
     /// Gives `start`, a free row, a column, so that reduced costs stay at least zero and zero where assigned.
-    pub(super) fn augment(&mut self, state: &mut State<'_>, start: usize) {
+    pub(super) fn augment<T: Cost>(&mut self, state: &mut State<'_, T>, start: usize) -> Result<()> {
         self.end_distance = f64::INFINITY;
         // Whatever its dual, the nearest column is the same.
         self.visit(state, start, 0.0);
@@ -111,18 +117,18 @@ impl Search {
                 }
             }
         }
-        self.finish(state, start);
+        self.finish(state, start)
     }
 
     /// Reaches columns from a row, by its list.
-    fn visit(&mut self, state: &mut State<'_>, row: usize, offset: f64) {
+    fn visit<T: Cost>(&mut self, state: &mut State<'_, T>, row: usize, offset: f64) {
         self.offsets[row] = offset;
         if state.lists.list(row).is_empty() {
             state.lists.make(state.costs, row, state.duals, MANY);
         }
         for candidate in state.lists.list(row) {
             let column = candidate.column as usize;
-            let distance = offset + (f64::from(candidate.cost) - state.duals.exact[column]);
+            let distance = offset + (candidate.cost.into() - state.duals.exact[column]);
             self.reach(state.row_of, row, column, distance);
         }
         let distance = offset + state.lists.bound(row);
@@ -151,7 +157,7 @@ impl Search {
     }
 
     /// Rebuilds the list of a row or, if that leads no further, reaches all its columns.
-    fn look_beyond(&mut self, state: &mut State<'_>, row: usize) {
+    fn look_beyond<T: Cost>(&mut self, state: &mut State<'_, T>, row: usize) {
         let bound = state.lists.bound(row);
         let offset = self.offsets[row];
         state.lists.make(state.costs, row, state.duals, MANY);
@@ -174,7 +180,7 @@ impl Search {
     }
 
     /// Finds the nearest free column by scans of whole rows, from wherever a search by lists has come.
-    fn search_rows(&mut self, state: &mut State<'_>, start: usize) {
+    fn search_rows<T: Cost>(&mut self, state: &mut State<'_, T>, start: usize) {
         self.events.clear();
         let row_of = &*state.row_of;
         self.free.retain(|column| row_of[*column as usize] == NONE);
@@ -182,7 +188,7 @@ impl Search {
         for index in 0..self.settled.len() {
             nearest = self.relax(state, state.row_of[self.settled[index].0 as usize] as usize);
         }
-        while state.row_of[nearest.0] != NONE {
+        while nearest.1 < f64::INFINITY && state.row_of[nearest.0] != NONE {
             let (column, distance) = nearest;
             // Where many columns are as near, a free one ends the search.
             if let Some(free) = self.free.iter().find(|free| self.distances[**free as usize] == distance) {
@@ -197,11 +203,11 @@ impl Search {
         }
         (self.end, self.end_distance) = (nearest.0 as u32, nearest.1);
         self.reached.clear();
-        self.reached.extend(0..state.costs.n as u32);
+        self.reached.extend(0..state.costs.columns as u32);
     }
 
     /// Reaches all columns from a row; the nearest that is not settled, and its distance.
-    fn relax(&mut self, state: &State<'_>, row: usize) -> (usize, f64) {
+    fn relax<T: Cost>(&mut self, state: &State<'_, T>, row: usize) -> (usize, f64) {
         let (costs, duals, offset) = (state.costs, &state.duals.exact[..], self.offsets[row]);
         let (distances, before) = (&mut self.distances[..], &mut self.before[..]);
         let (row, index) = (costs.row(row), row as u32);
@@ -209,11 +215,13 @@ impl Search {
     }
 
     /// Lowers the duals of settled columns and flips the assignments along the path.
-    fn finish(&mut self, state: &mut State<'_>, start: usize) {
-        assert!(self.end_distance < f64::INFINITY, "a free row reaches every column");
+    fn finish<T: Cost>(&mut self, state: &mut State<'_, T>, start: usize) -> Result<()> {
+        if self.end_distance == f64::INFINITY {
+            return Err(Error::Infeasible);
+        }
         for (column, distance) in self.settled.drain(..) {
             let column = column as usize;
-            state.duals.lower(column, state.duals.exact[column] - (self.end_distance - distance));
+            state.duals.move_to(column, state.duals.exact[column] - (self.end_distance - distance));
         }
         let mut column = self.end;
         loop {
@@ -227,5 +235,6 @@ impl Search {
         }
         self.events.clear();
         self.reached.drain(..).for_each(|column| self.distances[column as usize] = f64::INFINITY);
+        Ok(())
     }
 }

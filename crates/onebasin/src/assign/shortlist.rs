@@ -4,9 +4,11 @@
 //! beyond its list therefore stay above the bound that they had when the list was made: whatever is found below the
 //! bound in the list is the smallest of the row, without a look at the row.
 
-use super::duals::{Costs, Duals, refill};
+use super::NONE;
+use super::duals::{Duals, refill};
+use super::matrix::Costs;
 use onebasin_kernels::Isa;
-use onebasin_kernels::assignment::{AtLeast, Threshold};
+use onebasin_kernels::assignment::{AtLeast, Cost, Threshold};
 
 /// The most columns in a list.
 const LENGTH: usize = 32;
@@ -15,30 +17,27 @@ const LENGTH: usize = 32;
 const FEW: usize = 4;
 pub(super) const MANY: usize = 8;
 
-/// Marks a row or column without a partner.
-pub(super) const NONE: u32 = u32::MAX;
-
 /// The smallest reduced cost of a row, where it is, and the second smallest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TwoSmallest {
     pub column: usize,
     pub smallest: f64,
-    /// Infinite if there is only one column.
+    /// Infinite if only one column is allowed.
     pub second: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Candidate {
+pub(super) struct Candidate<T> {
     /// Negated to maximise.
-    pub cost: f32,
+    pub cost: T,
     pub column: u32,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Shortlists {
+pub(super) struct Shortlists<T> {
     pub isa: Isa,
     /// (row, `LENGTH`)
-    candidates: Vec<Candidate>,
+    candidates: Vec<Candidate<T>>,
     /// How many there are of each row.
     lengths: Vec<u32>,
     /// No column beyond the list has a smaller reduced cost: (row)
@@ -48,15 +47,15 @@ pub(super) struct Shortlists {
     ranked: Vec<(f64, usize)>,
 }
 
-impl Shortlists {
+impl<T: Cost> Shortlists<T> {
     /// Forgets all lists.
-    pub(super) fn reset(&mut self, n: usize) {
-        self.candidates.resize(n * LENGTH, Candidate::default());
-        refill(&mut self.lengths, n, 0);
-        refill(&mut self.bounds, n, f64::NEG_INFINITY);
+    pub(super) fn reset(&mut self, rows: usize) {
+        self.candidates.resize(rows * LENGTH, Candidate::default());
+        refill(&mut self.lengths, rows, 0);
+        refill(&mut self.bounds, rows, f64::NEG_INFINITY);
     }
 
-    pub(super) fn list(&self, row: usize) -> &[Candidate] {
+    pub(super) fn list(&self, row: usize) -> &[Candidate<T>] {
         &self.candidates[row * LENGTH..][..self.lengths[row] as usize]
     }
 
@@ -65,7 +64,7 @@ impl Shortlists {
     }
 
     /// Rebuilds the list of a row.
-    pub(super) fn make(&mut self, costs: Costs<'_>, row: usize, duals: &Duals, groups: usize) {
+    pub(super) fn make(&mut self, costs: Costs<'_, T>, row: usize, duals: &Duals<T>, groups: usize) {
         let gains = duals.gains(costs, row);
         let threshold = self.isa.run(Threshold { gains, groups });
         // So much lower that those above it are surely not beyond the bound.
@@ -73,10 +72,12 @@ impl Shortlists {
         let found = &mut self.found;
         found.clear();
         self.isa.run(AtLeast { gains, threshold, found });
-        self.bounds[row] = if found.len() == costs.n { f64::INFINITY } else { bound };
+        // Only what is forbidden lies below the least of thresholds.
+        let all = found.len() == costs.columns || threshold == f32::MIN;
+        self.bounds[row] = if all { f64::INFINITY } else { bound };
         if found.len() > LENGTH {
             // Equal costs are taken from the diagonal on: else all rows would crowd into the same columns.
-            let n = costs.n;
+            let n = costs.columns;
             self.ranked.clear();
             self.ranked.extend(found.iter().map(|column| {
                 let column = *column as usize;
@@ -96,7 +97,7 @@ impl Shortlists {
     }
 
     /// All columns of a row whose reduced cost may lie below `limit`.
-    pub(super) fn below(&mut self, costs: Costs<'_>, row: usize, duals: &Duals, limit: f64) -> &[u32] {
+    pub(super) fn below(&mut self, costs: Costs<'_, T>, row: usize, duals: &Duals<T>, limit: f64) -> &[u32] {
         self.found.clear();
         let (gains, threshold, found) = (duals.gains(costs, row), duals.threshold(limit), &mut self.found);
         self.isa.run(AtLeast { gains, threshold, found });
@@ -104,7 +105,13 @@ impl Shortlists {
     }
 
     /// The smallest reduced costs of a row; of several smallest, one whose column is free, if the list has such.
-    pub(super) fn two_smallest(&mut self, costs: Costs<'_>, row: usize, duals: &Duals, row_of: &[u32]) -> TwoSmallest {
+    pub(super) fn two_smallest(
+        &mut self,
+        costs: Costs<'_, T>,
+        row: usize,
+        duals: &Duals<T>,
+        row_of: &[u32],
+    ) -> TwoSmallest {
         let two = self.two_in_list(row, duals, row_of);
         if two.second <= self.bounds[row] {
             return two;
@@ -113,11 +120,11 @@ impl Shortlists {
         self.two_in_list(row, duals, row_of)
     }
 
-    fn two_in_list(&self, row: usize, duals: &Duals, row_of: &[u32]) -> TwoSmallest {
+    fn two_in_list(&self, row: usize, duals: &Duals<T>, row_of: &[u32]) -> TwoSmallest {
         let mut two = TwoSmallest { column: 0, smallest: f64::INFINITY, second: f64::INFINITY };
         for candidate in self.list(row) {
             let column = candidate.column as usize;
-            let reduced = f64::from(candidate.cost) - duals.exact[column];
+            let reduced = candidate.cost.into() - duals.exact[column];
             if reduced < two.smallest {
                 two = TwoSmallest { column, smallest: reduced, second: two.smallest };
                 continue;

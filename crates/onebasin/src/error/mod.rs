@@ -264,6 +264,9 @@ pub enum Error {
         /// Its size, saturated.
         size: usize,
     },
+    /// Every assignment has a forbidden pair.
+    #[error("the matrix of costs is infeasible: every assignment has a forbidden pair")]
+    Infeasible,
     /// A text that does not describe what it should.
     #[error("`{text}` is not {expected}")]
     Unreadable {
@@ -411,7 +414,7 @@ impl Error {
     }
 
     /// A name that nothing has, and the names there are.
-    pub(crate) fn unknown<'a>(kind: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> Self {
+    pub fn unknown<'a>(kind: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> Self {
         Self::Unknown { kind, name: name.to_owned(), known: List(known.map(str::to_owned).collect()) }
     }
 
@@ -439,6 +442,11 @@ impl Error {
             Self::At { source, .. } => source.cause(),
             other => other,
         }
+    }
+
+    /// Whether it is what came out of a training, and would come out again.
+    pub fn is_outcome(&self) -> bool {
+        matches!(self.cause(), Self::Diverged { .. } | Self::Stuck { .. })
     }
 
     /// A file whose contents cannot be understood.

@@ -3,6 +3,7 @@
 use super::member::Member;
 use super::network::Network;
 use super::run::Runner;
+use super::source::TensorSource;
 use crate::error::Result;
 use crate::keys::null_is_nan;
 use crate::params::{Layout, Params};
@@ -40,12 +41,18 @@ impl Checked {
 }
 
 /// Compares the functions of two checkpoints of a network on random inputs.
-pub fn compare(network: &Network, before: &Member, after: &Member, layout: &Arc<Layout>, seed: u64) -> Result<Checked> {
+pub fn compare<S: TensorSource>(
+    network: &Network,
+    before: &Member<S>,
+    after: &Member<S>,
+    layout: &Arc<Layout>,
+    seed: u64,
+) -> Result<Checked> {
     of_points(network, seed, || Ok([before.mean(layout)?, after.mean(layout)?]))
 }
 
 /// Permutes all groups of a checkpoint at random, and compares the functions.
-pub fn check_random(network: &Network, member: &Member, seed: u64) -> Result<Checked> {
+pub fn check_random<S: TensorSource>(network: &Network, member: &Member<S>, seed: u64) -> Result<Checked> {
     let spec = Spec::of_network(network.symmetry())?;
     of_points(network, seed, || {
         let before = member.mean(spec.layout())?;

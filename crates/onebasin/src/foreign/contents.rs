@@ -1,9 +1,9 @@
 //! Compares tensors of an ONNX file with those of a checkpoint by their entries, where an exporter has renamed or merged them.
 
 use super::fault;
+use super::source::TensorSource;
 use crate::error::Result;
 use crate::hash::Hasher;
-use onebasin_checkpoint::Checkpoint;
 use onebasin_graph::onnx;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -18,15 +18,15 @@ pub(super) struct Match {
 }
 
 /// The tensors of a checkpoint.
-pub(super) struct Contents<'a> {
+pub(super) struct Contents<'a, S> {
     network: &'a onnx::Network,
-    checkpoint: Checkpoint,
+    checkpoint: &'a S,
     /// What stands before the names of the network's tensors.
     prefix: String,
 }
 
-impl<'a> Contents<'a> {
-    pub(super) fn new(network: &'a onnx::Network, checkpoint: Checkpoint) -> Self {
+impl<'a, S: TensorSource> Contents<'a, S> {
+    pub(super) fn new(network: &'a onnx::Network, checkpoint: &'a S) -> Self {
         let mut named =
             network.graph.tensors().map(|tensor| &*tensor.name).filter(|name| onnx::looks_like_parameter(name));
         let before = |name: &str| {
@@ -71,7 +71,10 @@ impl<'a> Contents<'a> {
 
     /// Names of tensors that the exporter merged with others and that differ from them in the checkpoint.
     pub(super) fn separate(&self) -> Result<BTreeSet<String>> {
-        let index = |name: &str| self.checkpoint.index_of(&format!("{}{name}", self.prefix));
+        let index = |name: &str| {
+            let name = format!("{}{name}", self.prefix);
+            self.checkpoint.tensors().iter().position(|tensor| tensor.name == name)
+        };
         let mut separate = BTreeSet::new();
         for onnx::Copied { name, of } in &self.network.copies {
             if let (Some(own), Some(other)) = (index(name), index(of))
@@ -86,7 +89,7 @@ impl<'a> Contents<'a> {
 
     fn values(&self, tensor: usize) -> Result<Vec<f32>> {
         let mut values = vec![0.0; self.checkpoint.tensors()[tensor].shape.iter().product()];
-        self.checkpoint.read_f32(tensor, &mut values).map_err(fault)?;
+        self.checkpoint.read(tensor, &mut values)?;
         Ok(values)
     }
 }

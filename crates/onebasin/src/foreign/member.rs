@@ -5,28 +5,39 @@ use super::convention::POINTS;
 use super::fault;
 use super::listing::{Header, Listing, Tensors};
 use super::permute::AxisMaps;
+use super::source::TensorSource;
 use super::transform::Transform;
 use crate::error::{Error, Result};
 use crate::params::{Layout, Params};
 use crate::symmetry::Permutations;
+use onebasin_checkpoint::Error::Replacement;
 use onebasin_checkpoint::{Checkpoint, DType, Scalar, TensorInfo};
 use onebasin_graph::symmetry::{Symmetry, Tie};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-/// A checkpoint of a network.
+/// A checkpoint of a network: a file, or any other source of tensors.
 #[derive(Debug)]
-pub struct Member {
-    path: PathBuf,
-    checkpoint: Checkpoint,
+pub struct Member<S = Checkpoint> {
+    checkpoint: S,
     binding: Binding,
 }
 
-impl Member {
-    /// Opens a checkpoint and finds the tensors of the network in it.
-    pub fn open(path: &Path, network: Tensors<'_>, wanted: Wanted<'_>) -> Result<Self> {
-        let checkpoint = Checkpoint::open(path).map_err(fault)?;
+impl<S: TensorSource> Member<S> {
+    /// Finds the tensors of the network in a checkpoint.
+    pub fn new(checkpoint: S, network: Tensors<'_>, wanted: Wanted<'_>) -> Result<Self> {
+        let binding = Self::find(&checkpoint, network, wanted)?;
+        Ok(Self { checkpoint, binding })
+    }
+
+    /// Finds the tensors of the network once more, after more was learnt of it.
+    pub(super) fn found_again(self, network: Tensors<'_>, wanted: Wanted<'_>) -> Result<Self> {
+        Self::new(self.checkpoint, network, wanted)
+    }
+
+    fn find(checkpoint: &S, network: Tensors<'_>, wanted: Wanted<'_>) -> Result<Binding> {
         let header = |TensorInfo { name, shape, dtype, .. }: &TensorInfo| Header {
             name: name.clone(),
             shape: shape.clone(),
@@ -42,10 +53,9 @@ impl Member {
             shared: checkpoint.shared(),
             numbers: checkpoint.metadata().iter().filter_map(number).collect(),
             classes: checkpoint.classes(),
-            read: &|tensor| read(&checkpoint, tensor),
+            read: &|tensor| read(checkpoint, tensor),
         };
-        let binding = Binding::new(network, &listing, wanted).map_err(|error| error.at(path.display()))?;
-        Ok(Self { path: path.to_owned(), checkpoint, binding })
+        Binding::new(network, &listing, wanted).map_err(|error| error.at(checkpoint.name()))
     }
 
     /// Where the tensors of the network are.
@@ -53,14 +63,9 @@ impl Member {
         &self.binding
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The format of the file, in words.
-    pub fn format(&self) -> String {
-        self.checkpoint.format().to_string()
+    /// What errors call it; of a file, its path.
+    pub fn name(&self) -> Cow<'_, str> {
+        self.checkpoint.name()
     }
 
     /// Number of numbers that it has for each parameter: a mean, and a standard deviation if there is one.
@@ -91,12 +96,12 @@ impl Member {
         let mut all = Vec::with_capacity(self.bytes(layout) as usize);
         for (index, (tensor, bound)) in layout.tensors().iter().zip(&self.binding.tensors).enumerate() {
             let own = bound.mean.tensor;
-            let bytes = self.checkpoint.read_bytes(own).map_err(fault)?;
+            let bytes = self.checkpoint.bytes(own)?;
             let mut values = vec![0.0; tensor.range().len()];
             let converted = self.checkpoint.tensors()[own].dtype.decode(&bytes, &mut values);
             converted.expect("a tensor has as many values as the network's");
-            layout.check_finite_tensor(index, &values).map_err(|error| error.at(self.path.display()))?;
-            all.extend(bytes);
+            layout.check_finite_tensor(index, &values).map_err(|error| error.at(self.name()))?;
+            all.extend_from_slice(&bytes);
         }
         Ok(all)
     }
@@ -112,7 +117,7 @@ impl Member {
         for (tensor, bound) in layout.tensors().iter().zip(&self.binding.tensors) {
             reader.read(bound.mean, &mut mean.values_mut()[tensor.range()])?;
         }
-        layout.check_finite(mean.values()).map_err(|error| error.at(self.path.display()))?;
+        layout.check_finite(mean.values()).map_err(|error| error.at(self.name()))?;
         Ok(mean)
     }
 
@@ -131,24 +136,28 @@ impl Member {
                      `--format {name}:softplus` or `--format {name}:exp`",
                     tensor.name()
                 );
-                return Err(Error::Checkpoint { fault }.at(self.path.display()));
+                return Err(Error::Checkpoint { fault }.at(self.name()));
             }
         }
         let wrong = ("standard deviation", "; `--format` names how it is stored");
         layout
             .refuse(std.values(), wrong, |value| !value.is_finite() || value < 0.0)
-            .map_err(|error| error.at(self.path.display()))?;
+            .map_err(|error| error.at(self.name()))?;
         Ok(std)
     }
 
-    /// Writes the same file with its units permuted; every other byte stays.
-    pub fn write(&self, to: &Path, symmetry: &Symmetry, permutations: &Permutations) -> Result<()> {
+    /// What permutations make of the bytes of each tensor of the checkpoint, in order; none where nothing changes.
+    pub fn permuted<'a>(
+        &'a self,
+        symmetry: &'a Symmetry,
+        permutations: &'a Permutations,
+    ) -> impl FnMut(usize) -> Result<Option<Vec<u8>>> + 'a {
         let tensors = self.checkpoint.tensors();
         let mut places: Vec<Vec<(usize, Slot)>> = vec![Vec::new(); tensors.len()];
         for (index, bound) in self.binding.tensors.iter().enumerate() {
             bound.permuted().for_each(|slot| places[slot.tensor].push((index, slot)));
         }
-        let written = self.checkpoint.write(to, &mut |own| {
+        move |own| {
             let maps =
                 places[own].iter().map(|(index, slot)| (AxisMaps::of(&symmetry.tensors[*index], permutations), slot));
             let maps: Vec<(AxisMaps, &Slot)> = maps.filter(|(map, _)| !map.is_identity()).collect();
@@ -156,7 +165,7 @@ impl Member {
                 return Ok(None);
             }
             let size = tensors[own].dtype.size().expect("floating-point numbers have whole bytes");
-            let mut bytes = self.checkpoint.read_bytes(own)?;
+            let mut bytes = self.checkpoint.bytes(own)?.into_owned();
             for (map, slot) in maps {
                 // Several rows, such as deviations of a low-rank Gaussian, are permuted one by one.
                 for row in bytes.chunks_exact_mut(slot.row * size) {
@@ -165,8 +174,22 @@ impl Member {
                 }
             }
             Ok(Some(bytes))
-        });
-        written.map_err(fault)
+        }
+    }
+
+    /// The same network in a copy of the checkpoint that differs in values only.
+    pub fn of_copy<T: TensorSource>(&self, checkpoint: T) -> Result<Member<T>> {
+        let facts = |tensor: &TensorInfo| (tensor.name.clone(), tensor.shape.clone());
+        if !checkpoint.tensors().iter().map(facts).eq(self.checkpoint.tensors().iter().map(facts)) {
+            let reason = format!("it was changed while {} was compared with it", self.name());
+            return Err(Error::File { path: checkpoint.name().into_owned().into(), reason });
+        }
+        Ok(Member { checkpoint, binding: self.binding.clone() })
+    }
+
+    /// The checkpoint.
+    pub fn checkpoint(&self) -> &S {
+        &self.checkpoint
     }
 
     /// Tensors of the network that share their bytes in the file.
@@ -183,21 +206,6 @@ impl Member {
             }
         }
         ties
-    }
-
-    /// A copy of the file that differs in values only.
-    pub fn reopen(&self, path: &Path) -> Result<Self> {
-        let checkpoint = Checkpoint::open(path).map_err(fault)?;
-        let same = checkpoint.tensors().iter().map(|tensor| (&tensor.name, &tensor.shape)).eq(self
-            .checkpoint
-            .tensors()
-            .iter()
-            .map(|tensor| (&tensor.name, &tensor.shape)));
-        if !same {
-            let reason = format!("it was changed while {} was compared with it", self.path.display());
-            return Err(Error::File { path: path.to_owned(), reason });
-        }
-        Ok(Self { path: path.to_owned(), checkpoint, binding: self.binding.clone() })
     }
 
     /// Name of the convention by which it stores a posterior.
@@ -228,20 +236,44 @@ impl Member {
     }
 }
 
+impl Member {
+    /// Opens a file and finds the tensors of the network in it.
+    pub fn open(path: &Path, network: Tensors<'_>, wanted: Wanted<'_>) -> Result<Self> {
+        Self::new(Checkpoint::open(path).map_err(fault)?, network, wanted)
+    }
+
+    /// The format of the file, in words.
+    pub fn format(&self) -> String {
+        self.checkpoint.format().to_string()
+    }
+
+    /// Writes the same file with its units permuted; every other byte stays.
+    pub fn write(&self, to: &Path, symmetry: &Symmetry, permutations: &Permutations) -> Result<()> {
+        let mut permuted = self.permuted(symmetry, permutations);
+        let mut replace = |tensor| permuted(tensor).map_err(|error| Replacement(Box::new(error)));
+        self.checkpoint.write(to, &mut replace).map_err(fault)
+    }
+
+    /// A copy of the file that differs in values only.
+    pub fn reopen(&self, path: &Path) -> Result<Self> {
+        self.of_copy(Checkpoint::open(path).map_err(fault)?)
+    }
+}
+
 /// Reads tensors of a network one by one, and vectors of all parameters only once.
-struct Reader<'a> {
-    checkpoint: &'a Checkpoint,
+struct Reader<'a, S> {
+    checkpoint: &'a S,
     vectors: BTreeMap<usize, Vec<f32>>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(checkpoint: &'a Checkpoint) -> Self {
+impl<'a, S: TensorSource> Reader<'a, S> {
+    fn new(checkpoint: &'a S) -> Self {
         Self { checkpoint, vectors: BTreeMap::new() }
     }
 
     fn read(&mut self, slot: Slot, out: &mut [f32]) -> Result<()> {
         if slot.row == out.len() {
-            return self.checkpoint.read_f32(slot.tensor, out).map_err(fault);
+            return self.checkpoint.read(slot.tensor, out);
         }
         if !self.vectors.contains_key(&slot.tensor) {
             self.vectors.insert(slot.tensor, read(self.checkpoint, slot.tensor)?);
@@ -276,8 +308,8 @@ impl<'a> Reader<'a> {
 }
 
 /// All values of a tensor.
-fn read(checkpoint: &Checkpoint, tensor: usize) -> Result<Vec<f32>> {
+fn read(checkpoint: &impl TensorSource, tensor: usize) -> Result<Vec<f32>> {
     let mut values = vec![0.0; checkpoint.tensors()[tensor].shape.iter().product()];
-    checkpoint.read_f32(tensor, &mut values).map_err(fault)?;
+    checkpoint.read(tensor, &mut values)?;
     Ok(values)
 }

@@ -11,6 +11,7 @@ mod explain;
 mod recognise;
 mod permute;
 mod spec;
+mod source;
 mod member;
 mod contents;
 mod network;
@@ -33,6 +34,7 @@ pub use model::NetworkModel;
 pub use network::{Feed, Network, Reading};
 pub use permute::AxisMaps;
 pub use run::Runner;
+pub use source::{Array, Arrays, TensorSource};
 pub use transform::Transform;
 
 use crate::error::Error;

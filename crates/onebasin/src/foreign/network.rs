@@ -5,6 +5,7 @@ use super::contents::{Contents, Match};
 use super::fault;
 use super::listing::Tensors;
 use super::member::Member;
+use super::source::TensorSource;
 use crate::error::{Error, Result};
 use onebasin_checkpoint::Checkpoint;
 use onebasin_graph::symmetry::{Symmetry, TensorAxes, Tie};
@@ -26,7 +27,7 @@ pub struct Reading {
 }
 
 /// What kind of file a network is in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Source {
     Onnx(Box<onnx::Network>),
     Exported(Box<pt2::Network>),
@@ -45,7 +46,7 @@ pub struct Feed {
 }
 
 /// A network whose symmetry is known.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Network {
     path: PathBuf,
     reading: Reading,
@@ -80,9 +81,21 @@ impl Network {
                 return Err(Error::File { path: path.to_owned(), reason: reason.to_owned() });
             }
         };
-        let named = |(tensor, own): (usize, &TensorAxes)| Feed { name: own.name.clone(), tensor, transposed: false };
-        let feeds = symmetry.tensors.iter().enumerate().map(named).collect();
+        let feeds = symmetry.tensors.iter().enumerate().map(own_feed).collect();
         Ok(Self { path: path.to_owned(), reading: reading.clone(), source, symmetry, feeds })
+    }
+
+    /// A network of which nothing but its symmetry is known; errors call it `name`.
+    pub fn of_symmetry(name: &str, symmetry: Symmetry, reading: &Reading) -> Self {
+        let feeds = symmetry.tensors.iter().enumerate().map(own_feed).collect();
+        Self { path: name.into(), reading: reading.clone(), source: Source::Symmetry, symmetry, feeds }
+    }
+
+    /// The same network, whose checkpoints store a posterior in this format, with tensors that are no part of it.
+    #[must_use]
+    pub fn with_reading(mut self, format: Option<String>, keep: Vec<String>) -> Self {
+        (self.reading.format, self.reading.keep) = (format, keep);
+        self
     }
 
     /// Its file.
@@ -119,27 +132,36 @@ impl Network {
         }
     }
 
-    /// Opens checkpoints of the network. Tensors of the graph whose names an exporter made up are found in the checkpoints by their
+    /// Opens files that are checkpoints of the network, and [binds](Self::bind) them.
+    pub fn open_all(self, paths: &[PathBuf]) -> Result<(Self, Vec<Member>)> {
+        self.bind(paths.iter().map(|path| Checkpoint::open(path).map_err(fault)).collect::<Result<_>>()?)
+    }
+
+    /// Finds the network in its checkpoints. Tensors of the graph whose names an exporter made up are found in the checkpoints by their
     /// contents; tensors that are one in a checkpoint are one in the network from then on.
-    pub fn bind(mut self, paths: &[PathBuf]) -> Result<(Self, Vec<Member>)> {
-        self.compare_contents(paths)?;
-        let open = |network: &Self| -> Result<Vec<Member>> {
-            let aliases = network.aliases();
-            // An exported program lists tensors as the model does, and a person that writes a symmetry does too.
-            let in_order = network.onnx().is_none();
-            let tensors = Tensors { symmetry: &network.symmetry, aliases: &aliases, in_order };
-            let Reading { format, keep, .. } = &network.reading;
-            let wanted = Wanted { format: format.as_deref(), keep };
-            paths.iter().map(|path| Member::open(path, tensors, wanted)).collect()
-        };
-        let members = open(&self)?;
+    pub fn bind<S: TensorSource>(mut self, checkpoints: Vec<S>) -> Result<(Self, Vec<Member<S>>)> {
+        self.compare_contents(&checkpoints)?;
+        let members = self.with_tensors(|tensors, wanted| -> Result<Vec<Member<S>>> {
+            checkpoints.into_iter().map(|checkpoint| Member::new(checkpoint, tensors, wanted)).collect()
+        })?;
         let ties: Vec<Tie> = members.iter().flat_map(|member| member.ties(&self.symmetry)).collect();
         if ties.is_empty() || self.graph().is_none() {
             return Ok((self, members));
         }
         self.infer_again(ties);
-        let members = open(&self)?;
+        let members = self.with_tensors(|tensors, wanted| -> Result<_> {
+            members.into_iter().map(|member| member.found_again(tensors, wanted)).collect()
+        })?;
         Ok((self, members))
+    }
+
+    /// Calls `work` with what a checkpoint should have.
+    fn with_tensors<T>(&self, work: impl FnOnce(Tensors<'_>, Wanted<'_>) -> T) -> T {
+        // An exported program lists tensors as the model does, and a person that writes a symmetry does too.
+        let in_order = self.onnx().is_none();
+        let tensors = Tensors { symmetry: &self.symmetry, aliases: &self.aliases(), in_order };
+        let Reading { format, keep, .. } = &self.reading;
+        work(tensors, Wanted { format: format.as_deref(), keep })
     }
 
     /// Other names of tensors of the graph, each with the name of the tensor.
@@ -152,15 +174,15 @@ impl Network {
     }
 
     /// Looks for the tensors that an exporter has renamed or merged in the checkpoints, and reads the file again with what was found.
-    fn compare_contents(&mut self, paths: &[PathBuf]) -> Result<()> {
+    fn compare_contents<S: TensorSource>(&mut self, checkpoints: &[S]) -> Result<()> {
         let Source::Onnx(network) = &self.source else { return Ok(()) };
         let lost: Vec<&str> = network.made_up_names().collect();
         if lost.is_empty() && network.copies.is_empty() {
             return Ok(());
         }
         let (mut found, mut separate) = (BTreeMap::new(), BTreeSet::new());
-        for path in paths {
-            let contents = Contents::new(network, Checkpoint::open(path).map_err(fault)?);
+        for checkpoint in checkpoints {
+            let contents = Contents::new(network, checkpoint);
             separate.extend(contents.separate()?);
             if found.len() < lost.len() {
                 found.extend(contents.matches(&lost)?);
@@ -251,4 +273,9 @@ impl Network {
         }
         ties
     }
+}
+
+/// Where a tensor of the symmetry has the name that it has in the graph.
+fn own_feed((tensor, own): (usize, &TensorAxes)) -> Feed {
+    Feed { name: own.name.clone(), tensor, transposed: false }
 }

@@ -39,7 +39,7 @@ impl Fixture {
     /// The network, and the posterior without a format that is asked for.
     pub(crate) fn open(&self, path: &Path) -> (Network, Member) {
         let network = Network::open(&self.network_path(), &Reading::default()).unwrap();
-        let (network, mut members) = network.bind(&[path.to_owned()]).unwrap();
+        let (network, mut members) = network.open_all(&[path.to_owned()]).unwrap();
         (network, members.remove(0))
     }
 

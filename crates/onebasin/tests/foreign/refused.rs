@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 fn bind(network: &str, path: PathBuf, format: Option<&str>) -> onebasin::error::Result<(Network, Vec<Member>)> {
     let reading = Reading { format: format.map(str::to_owned), ..Reading::default() };
-    Network::open(&folder().join("networks").join(network), &reading).unwrap().bind(&[path])
+    Network::open(&folder().join("networks").join(network), &reading).unwrap().open_all(&[path])
 }
 
 #[test]

@@ -1,9 +1,22 @@
 //! The scans of linear assignment.
 
 use onebasin_kernels::Isa;
-use onebasin_kernels::assignment::{AtLeast, ColumnMinima, Gains, LargestMagnitude, Relax, SCALE, Threshold};
+use onebasin_kernels::assignment::{
+    Allowed, AtLeast, ColumnMinima, Cost, FindAllowed, Gains, LargestMagnitude, Relax, SCALE, Threshold,
+};
 use onebasin_kernels::lanes::BLOCK;
 use proptest::prelude::*;
+
+/// Asserts that scans of these gains find the threshold, and what is not below it.
+fn finds<T: Cost>(isa: Isa, ours: Gains<'_, T>, gains: &[f32], groups: usize, worst: f32) -> Result<(), TestCaseError> {
+    prop_assert_eq!(isa.run(Threshold { gains: ours, groups }), worst, "on {:?}", isa);
+    let threshold = worst.max(-100.0);
+    let expected: Vec<u32> = (0..gains.len() as u32).filter(|column| gains[*column as usize] >= threshold).collect();
+    let mut found = vec![7];
+    isa.run(AtLeast { gains: ours, threshold, found: &mut found });
+    prop_assert_eq!(&found[1..], &expected[..], "on {:?}", isa);
+    Ok(())
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
@@ -15,21 +28,19 @@ proptest! {
         groups in (0..=4u32).prop_map(|power| 1 << power),
     ) {
         let sign = if negate { -1.0 } else { 1.0 };
-        let scaled: Vec<f32> = row.iter().rev().map(|cost| SCALE * cost / 4.0).collect();
+        let scale = SCALE as f32;
+        let scaled: Vec<f32> = row.iter().rev().map(|cost| scale * cost / 4.0).collect();
         // Small multiples of a power of two: nothing is rounded.
-        let gains: Vec<f32> = row.iter().zip(&scaled).map(|(cost, dual)| dual - sign * SCALE * cost).collect();
+        let gains: Vec<f32> = row.iter().zip(&scaled).map(|(cost, dual)| dual - sign * scale * cost).collect();
         let best = |group: usize| gains.iter().skip(group).step_by(groups).copied().fold(f32::NEG_INFINITY, f32::max);
         let worst = (0..groups).map(best).fold(f32::INFINITY, f32::min);
         let mut duals = scaled;
         duals.resize(row.len().next_multiple_of(BLOCK), f32::NEG_INFINITY);
+        let doubles: Vec<f64> = row.iter().copied().map(f64::from).collect();
+        let factor = -f64::from(sign) * SCALE;
         for isa in Isa::available() {
-            let ours = Gains::new(&row, sign, &duals);
-            prop_assert_eq!(isa.run(Threshold { gains: ours, groups }), worst, "on {:?}", isa);
-            let threshold = worst.max(-100.0);
-            let expected: Vec<u32> = (0..row.len() as u32).filter(|column| gains[*column as usize] >= threshold).collect();
-            let mut found = vec![7];
-            isa.run(AtLeast { gains: ours, threshold, found: &mut found });
-            prop_assert_eq!(&found[1..], &expected[..], "on {:?}", isa);
+            finds(isa, Gains::new(&row, factor, &duals), &gains, groups, worst)?;
+            finds(isa, Gains::new(&doubles, factor, &duals), &gains, groups, worst)?;
         }
     }
 
@@ -106,6 +117,42 @@ proptest! {
                 let largest = isa.run(LargestMagnitude { values: &values });
                 prop_assert!(!largest.is_finite());
             }
+        }
+    }
+
+    #[test]
+    fn doubles_are_scaled_before_they_are_rounded(
+        row in proptest::collection::vec(-1.0f64..1.0, 1..100),
+        power in prop_oneof![Just(-290), Just(0), Just(290)],
+    ) {
+        let costs: Vec<f64> = row.iter().map(|cost| cost * 2f64.powi(power)).collect();
+        let mut duals = vec![0.0; row.len()];
+        duals.resize(row.len().next_multiple_of(BLOCK), f32::NEG_INFINITY);
+        let least = row.iter().fold(f64::INFINITY, |least, cost| least.min(*cost));
+        for isa in Isa::available() {
+            let gains = Gains::new(&costs, -2f64.powi(-power), &duals);
+            let most = isa.run(Threshold { gains, groups: 1 });
+            prop_assert_eq!(most, -least as f32, "on {:?}", isa);
+        }
+    }
+
+    #[test]
+    fn allowed_costs_are_counted(
+        row in proptest::collection::vec(
+            prop_oneof![6 => -9.0f64..9.0, 3 => Just(f64::INFINITY), 1 => Just(f64::NEG_INFINITY), 1 => Just(f64::NAN)],
+            0..100,
+        ),
+        negate in any::<bool>(),
+    ) {
+        let sign = if negate { -1.0 } else { 1.0 };
+        let finite = row.iter().filter(|cost| cost.is_finite());
+        let expected = Allowed {
+            count: finite.clone().count(),
+            largest: finite.fold(0.0, |largest: f64, cost| largest.max(cost.abs())),
+            valid: row.iter().all(|cost| cost.is_finite() || sign * cost == f64::INFINITY),
+        };
+        for isa in Isa::available() {
+            prop_assert_eq!(isa.run(FindAllowed { row: &row, sign }), expected);
         }
     }
 }

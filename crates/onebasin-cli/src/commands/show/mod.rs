@@ -26,10 +26,18 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(args: &ShowArgs, printer: &Printer) -> anyhow::Result<ExitStatus> {
-    let path = &args.path;
-    let shown = if path.is_dir() { folders::describe(path)? } else { files::describe(path)? };
+    let shown = describe(&args.path)?;
     printer.data(&if args.json { json(&shown) } else { shown.text() })?;
     Ok(ExitStatus::Success)
+}
+
+/// Says what a file or folder of onebasin is, and what is in it.
+pub fn text_of(path: &Path) -> anyhow::Result<String> {
+    Ok(describe(path)?.text())
+}
+
+fn describe(path: &Path) -> anyhow::Result<Description> {
+    if path.is_dir() { folders::describe(path) } else { files::describe(path) }
 }
 
 /// What is known of a file or folder.

@@ -3,11 +3,14 @@
 use super::align_network::leave_out;
 use super::compact::{Compact, CompactResult, CompactSettings, Evaluator, Samples, Work, write};
 use super::network_inputs::{NetworkInputs, Opened};
+use crate::data::Examples;
 use crate::error::{Error, Result};
+use crate::experiment::inputs::Source;
 use crate::experiment::{Context, Folder, Section, Stage, inputs};
 use crate::params::Params;
-use crate::posterior::{Posterior, Samples as Points};
-use crate::store::Provenance;
+use crate::posterior::{Posterior, Predictor, Samples as Points};
+use crate::store::{Provenance, StoredPosterior};
+use crate::symmetry::Spec;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -54,24 +57,52 @@ impl Stage for CompactNetwork {
         }
         let points = opened.members[..count].iter().map(|member| member.mean(opened.spec.layout()));
         let points: Vec<Params> = points.collect::<Result<_>>()?;
+        let statistics = opened.network.statistics();
+        let Opened { spec, predictor, examples, .. } = opened;
+        let data = self.inputs.inputs.display().to_string();
+        let replaced = Replaced { settings, points, sources: &sources, spec: &spec, statistics: &statistics, data };
+        let (result, gaussians) = replaced.fit(predictor, examples, context)?;
+        write(&gaussians, folder)?;
+        Ok(result)
+    }
+}
+
+/// Points of a network that Gaussians replace.
+#[derive(Debug)]
+pub struct Replaced<'a> {
+    /// Which Gaussians are fitted, and what is measured of them.
+    pub settings: &'a CompactSettings,
+    /// The points.
+    pub points: Vec<Params>,
+    /// Where they come from, if they are in files.
+    pub sources: &'a [Source],
+    /// The symmetry of the network.
+    pub spec: &'a Spec,
+    /// Tensors of running statistics, which do not decide which units match.
+    pub statistics: &'a [usize],
+    /// What the examples are called.
+    pub data: String,
+}
+
+impl Replaced<'_> {
+    /// Fits the Gaussians, and compares their predictions with those of the points; with the name of the file of each Gaussian.
+    pub fn fit(
+        self,
+        predictor: Predictor,
+        examples: Examples,
+        context: &Context<'_>,
+    ) -> Result<(CompactResult, Vec<(String, StoredPosterior)>)> {
+        let Self { settings, points, sources, spec, statistics, data } = self;
         let mut compared = points.clone();
         for point in &mut compared {
-            leave_out(point, &opened.network.statistics());
+            leave_out(point, statistics);
         }
         let [draws, compared] = [points, compared].map(|points| Points::new(points, 1).map(Posterior::Samples));
         let (draws, compared) = (draws?, compared?);
-        let Opened { spec, predictor, examples, .. } = opened;
-        let provenance = Provenance {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            spec: Some(spec.clone()),
-            data: self.inputs.inputs.display().to_string(),
-            ..Provenance::default()
-        };
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let provenance = Provenance { version, spec: Some(spec.clone()), data, ..Provenance::default() };
         let mut evaluator = Evaluator::of_network(settings, predictor, examples, context);
-        let samples = Samples { draws: &draws, chains: None, sources: &sources, provenance: &provenance };
-        let work = Work { settings, samples, spec: &spec, scales: None, compared: Some(&compared), context };
-        let (result, gaussians) = work.fit(&mut evaluator, None)?;
-        write(&gaussians, folder)?;
-        Ok(result)
+        let samples = Samples { draws: &draws, chains: None, sources, provenance: &provenance };
+        Work { settings, samples, spec, scales: None, compared: Some(&compared), context }.fit(&mut evaluator, None)
     }
 }

@@ -60,7 +60,7 @@ impl NetworkInputs {
 
     /// Reads everything but the values of the checkpoints; `most` examples at most.
     pub(super) fn open(&self, most: Option<usize>, context: &Context<'_>) -> Result<Opened> {
-        let (network, members) = Network::open(&self.network, &self.reading)?.bind(&self.checkpoints)?;
+        let (network, members) = Network::open(&self.network, &self.reading)?.open_all(&self.checkpoints)?;
         let spec = Spec::of_network(network.symmetry())?;
         let models = (0..context.pool.threads())
             .map(|_| Ok(Box::new(NetworkModel::new(&network, spec.layout())?) as Box<dyn Model>))

@@ -168,7 +168,7 @@ pub struct Objective {
 
 impl Objective {
     /// The objective that an alignment reaches.
-    pub(in crate::experiment::stages) fn of(found: &Alignment) -> Self {
+    pub fn of(found: &Alignment) -> Self {
         let value = BeforeAndAfter { before: found.before.total, after: found.after.total };
         Self { value, bound: found.bound }
     }

@@ -2,7 +2,7 @@
 
 use crate::align::{Criterion, Feature, Members, Values};
 use crate::error::Result;
-use crate::foreign::Member;
+use crate::foreign::{Member, TensorSource};
 use crate::params::{Layout, Params};
 use crate::posterior::Gaussian;
 use crate::symmetry::Spec;
@@ -26,7 +26,11 @@ impl Loaded {
     ///
     /// Running statistics of a batch normalisation have the scale of activations, which no parameter depends on: a variance of 100 would
     /// outweigh all weights of its unit.
-    pub(in crate::experiment::stages) fn new(member: &Member, spec: &Spec, statistics: &[usize]) -> Result<Self> {
+    pub(in crate::experiment::stages) fn new<S: TensorSource>(
+        member: &Member<S>,
+        spec: &Spec,
+        statistics: &[usize],
+    ) -> Result<Self> {
         if member.has_std() {
             return gaussian(member, spec, statistics).map(Self::Gaussian);
         }
@@ -89,7 +93,7 @@ impl Loaded {
     }
 }
 
-fn gaussian(member: &Member, spec: &Spec, statistics: &[usize]) -> Result<Gaussian> {
+fn gaussian<S: TensorSource>(member: &Member<S>, spec: &Spec, statistics: &[usize]) -> Result<Gaussian> {
     let mut mean = member.mean(spec.layout())?;
     let std = member.std(&mean)?;
     leave_out(&mut mean, statistics);
@@ -105,15 +109,15 @@ pub(in crate::experiment::stages) fn leave_out(mean: &mut Params, statistics: &[
 }
 
 /// Checkpoints, each of which is read when it is needed.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::experiment::stages) struct Gaussians<'a> {
-    pub(in crate::experiment::stages) members: &'a [Member],
+#[derive(Debug)]
+pub(in crate::experiment::stages) struct Gaussians<'a, S> {
+    pub(in crate::experiment::stages) members: &'a [Member<S>],
     pub(in crate::experiment::stages) spec: &'a Spec,
     /// Tensors whose values are left out.
     pub(in crate::experiment::stages) statistics: &'a [usize],
 }
 
-impl Members for Gaussians<'_> {
+impl<S: TensorSource> Members for Gaussians<'_, S> {
     fn count(&self) -> usize {
         self.members.len()
     }

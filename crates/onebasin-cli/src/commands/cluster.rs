@@ -207,13 +207,13 @@ exit $status
             options.extend(value.as_ref().map(|value| format!("--{name}={}", quoted(value))));
         }
         let mut text = format!(
-            r#"#!/bin/bash
+            "#!/bin/bash
 # Submits what is not done of an experiment to Slurm. Written by `onebasin cluster slurm`, and meant to be read and edited.
 set -eu
 cd {}
 options=({})
 earlier=()
-"#,
+",
             quoted(&self.folder.display().to_string()),
             options.join(" ")
         );
@@ -252,10 +252,10 @@ earlier=()
     /// The script that runs all tasks in HyperQueue.
     fn hyperqueue(&self) -> String {
         let mut text = format!(
-            r#"#!/bin/bash
+            "#!/bin/bash
 # Does what is not done of an experiment in HyperQueue. Written by `onebasin cluster hq`, and meant to be read and edited.
 {}
-"#,
+",
             self.command
         );
         // A task that fails must not keep the others from being measured.
@@ -263,10 +263,12 @@ earlier=()
             if !numbers.is_empty() {
                 let (job, indices) = (quoted(&format!("{}-{name}", self.name)), ranges(numbers.iter().copied()));
                 let output = quoted(&self.folder.join(format!("{name}-%{{TASK_ID}}.log")).display().to_string());
-                text += &format!(
-                    "hq submit --wait --name={job} --array={indices} --cpus={} --stdout=none --stderr={output} -- \"${{command[@]}}\" --cell auto\n",
+                writeln!(
+                    text,
+                    "hq submit --wait --name={job} --array={indices} --cpus={} --stdout=none --stderr={output} -- \"${{command[@]}}\" --cell auto",
                     self.cpus
-                );
+                )
+                .expect("a string can be written to");
             }
         }
         text + "\"${command[@]}\" --merge\n"

@@ -113,16 +113,16 @@ pub(super) fn text(status: &Status) -> String {
     }
     let running = status.shares.iter().filter(|share| matches!(share.state, State::Running { .. })).count();
     let human = |seconds: f64| HumanDuration(Duration::from_secs_f64(seconds));
-    text += &match status.rest {
-        Some(0.0) => "nothing is left to do; --merge writes the report\n".to_owned(),
+    let rest = match status.rest {
+        Some(0.0) => "nothing is left to do; --merge writes the report".to_owned(),
         Some(rest) if running > 1 => {
             let (all, each) = (human(rest), human(rest / running as f64));
-            format!("the rest takes {all} of work, or {each} on the {running} processes that work now\n")
+            format!("the rest takes {all} of work, or {each} on the {running} processes that work now")
         }
-        Some(rest) => format!("the rest takes {} of work\n", human(rest)),
-        None => "how long the rest takes is known when a training and a measurement are done\n".to_owned(),
+        Some(rest) => format!("the rest takes {} of work", human(rest)),
+        None => "how long the rest takes is known when a training and a measurement are done".to_owned(),
     };
-    text
+    text + &rest + "\n"
 }
 
 fn name_of(state: &State) -> &'static str {

@@ -241,7 +241,7 @@ fn normalise(value: &mut Value, place: &str, times: &mut Times) {
             let slashes = text.replace(std::path::MAIN_SEPARATOR, "/");
             // The last one: the experiment may itself lie in a folder of such a name.
             if let Some(inside) = slashes.rfind(&format!("{POSTERIORS}/")).filter(|_| slashes.ends_with(POSTERIOR)) {
-                *text = slashes[inside..].to_owned();
+                slashes[inside..].clone_into(text);
             }
         }
         _ => {}

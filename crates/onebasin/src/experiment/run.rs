@@ -42,10 +42,10 @@ impl Experiment {
         data: BTreeMap<String, String>,
         context: &Context<'_>,
     ) -> Result<Measures> {
-        let _lock = lock(self.check(folder)?, REFUSAL)?;
+        let _lock = lock(Self::check(folder)?, REFUSAL)?;
         self.settle(folder, context)?;
         let tasks = Tasks::of(self, folder)?;
-        self.perform(&tasks, 0..tasks.all.len(), context)?;
+        Self::perform(&tasks, 0..tasks.all.len(), context)?;
         self.gather(&tasks, folder, machine, data, context)
     }
 
@@ -57,11 +57,11 @@ impl Experiment {
         wanted: impl FnOnce(usize) -> Result<Vec<usize>>,
         context: &Context<'_>,
     ) -> Result<Vec<Failure>> {
-        self.settle(self.check(folder)?, context)?;
+        self.settle(Self::check(folder)?, context)?;
         let tasks = Tasks::of(self, folder)?;
         let shares = tasks.shares();
         let own: BTreeSet<usize> = wanted(shares.len())?.into_iter().flat_map(|share| shares[share].clone()).collect();
-        let failed = self.perform(&tasks, own.iter().copied(), context)?;
+        let failed = Self::perform(&tasks, own.iter().copied(), context)?;
         Ok(failed.into_iter().filter(|(index, _)| own.contains(index)).map(|(_, failure)| failure).collect())
     }
 
@@ -73,14 +73,14 @@ impl Experiment {
         data: BTreeMap<String, String>,
         context: &Context<'_>,
     ) -> Result<Measures> {
-        let _lock = lock(self.check(folder)?, REFUSAL)?;
+        let _lock = lock(Self::check(folder)?, REFUSAL)?;
         self.settle(folder, context)?;
         self.gather(&Tasks::of(self, folder)?, folder, machine, data, context)
     }
 
     /// Makes a folder that of this experiment.
     pub fn prepare(&self, folder: &Path, context: &Context<'_>) -> Result<()> {
-        self.settle(self.check(folder)?, context)
+        self.settle(Self::check(folder)?, context)
     }
 
     /// Writes what all tasks that are done have measured.
@@ -109,7 +109,6 @@ impl Experiment {
 
     /// Does some tasks, and all that they need; returns which have no result.
     fn perform(
-        &self,
         tasks: &Tasks,
         some: impl IntoIterator<Item = usize>,
         context: &Context<'_>,
@@ -120,14 +119,13 @@ impl Experiment {
             let work = |index: &usize, threads: usize| {
                 let Planned { title, needs, .. } = &tasks.all[*index];
                 let cause = needs.iter().find_map(|need| failed().get(need).cloned());
-                let reason = match cause {
-                    Some(cause) => Some(left_out(&cause.task)),
-                    None => {
-                        let host = context.host.part(title);
-                        let same = threads == context.pool.threads();
-                        let pool = if same { context.pool.clone() } else { threads::pool(threads)? };
-                        perform(tasks, *index, &Context { pool, data: context.data, host: &*host })?
-                    }
+                let reason = if let Some(cause) = cause {
+                    Some(left_out(&cause.task))
+                } else {
+                    let host = context.host.part(title);
+                    let same = threads == context.pool.threads();
+                    let pool = if same { context.pool.clone() } else { threads::pool(threads)? };
+                    perform(tasks, *index, &Context { pool, data: context.data, host: &*host })?
                 };
                 if let Some(reason) = reason {
                     failed().insert(*index, Failure { task: title.clone(), reason });
@@ -162,7 +160,7 @@ impl Experiment {
     }
 
     /// Refuses a folder that is something else.
-    fn check<'a>(&self, folder: &'a Path) -> Result<&'a Path> {
+    fn check(folder: &Path) -> Result<&Path> {
         // A kill at the very start leaves these.
         let ours = |name: &OsStr| name == "lock" || name.to_string_lossy().starts_with(EXPERIMENT);
         let foreign = |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| !ours(&entry.file_name()));

@@ -104,7 +104,7 @@ impl Experiment {
                 number,
                 kind: if first.trains { Kind::Training } else { Kind::Measurement },
                 title: format!("{}{others}", first.title),
-                state: together(share.iter().map(|index| &states[*index])),
+                state: together(&share.iter().map(|index| &states[*index]).collect::<Vec<_>>()),
             }
         };
         let shares: Vec<Share> = tasks.shares().iter().enumerate().map(share).collect();
@@ -161,16 +161,16 @@ pub(super) fn failures<'a>(tasks: &'a Tasks, states: &'a [State]) -> impl Iterat
 const NOT_DONE: &str = "it is not done yet";
 
 /// How far a share is, by its tasks.
-fn together<'a>(states: impl Iterator<Item = &'a State> + Clone) -> State {
-    let first = |wanted: fn(&State) -> bool| states.clone().find(|state| wanted(state)).cloned();
-    let seconds = states.clone().map(|state| if let State::Done { seconds } = state { *seconds } else { 0.0 }).sum();
+fn together(states: &[&State]) -> State {
+    let first = |wanted: fn(&State) -> bool| states.iter().copied().find(|state| wanted(state)).cloned();
+    let seconds = states.iter().map(|state| if let State::Done { seconds } = state { *seconds } else { 0.0 }).sum();
     first(|state| matches!(state, State::Running { .. }))
         .or_else(|| first(|state| matches!(state, State::Failed { .. })))
         .or_else(|| first(|state| *state == State::Interrupted))
         .or_else(|| {
             // One whose first task is done has been begun.
             let missing = first(|state| *state == State::Missing)?;
-            Some(if states.clone().any(|state| matches!(state, State::Done { .. })) {
+            Some(if states.iter().any(|state| matches!(state, State::Done { .. })) {
                 State::Interrupted
             } else {
                 missing

@@ -20,7 +20,7 @@ use std::{fs, thread};
 /// Time between two signs of life.
 const BEAT: Duration = Duration::from_secs(10);
 /// Who has given no sign of life for so long is dead. If that is wrong, nothing is lost but the work since the last checkpoint.
-const DEAD_AFTER: Duration = Duration::from_secs(60);
+const DEAD_AFTER: Duration = Duration::from_mins(1);
 
 /// The file in a working folder that says who works there; it is written again as a sign of life.
 const OWNER: &str = "owner.json";

@@ -54,23 +54,23 @@ def test_every_kind_of_posterior_survives_a_round_trip(tmp_path):
     assert all(values.dtype == np.float32 for values in found.mean.values())
 
 
-def test_a_posterior_with_its_symmetry_is_aligned_by_the_command(tmp_path):
-    symmetry = ob.symmetry.from_dict(AXES)
+def test_posteriors_with_their_symmetry_are_aligned_by_the_command(tmp_path):
     a, b = gaussian(0), gaussian(1)
+    symmetry = ob.symmetry.from_dict(AXES, like=a.mean)
+    symmetry.save(tmp_path / "network.toml")
     ob.save(tmp_path / "a.safetensors", a, symmetry=symmetry)
     ob.save(tmp_path / "b.safetensors", b, symmetry=symmetry)
-    done = command("align", tmp_path / "a.safetensors", tmp_path / "b.safetensors", "-o", tmp_path / "aligned")
+    network = ("--network", tmp_path / "network.toml", "-o", tmp_path / "aligned")
+    done = command("align", tmp_path / "a.safetensors", tmp_path / "b.safetensors", *network)
     assert done.returncode == 0, done.stderr
     found = ob.align(a, b, symmetry)
-    same(ob.load(tmp_path / "aligned/aligned/b.safetensors").mean, found.aligned.mean)
+    same(ob.load(tmp_path / "aligned/b.safetensors").mean, found.aligned.mean)
     orders = ob.permutations.load(tmp_path / "aligned/permutations/b.json")
     same(orders, found.permutations)
     same(ob.permute(b, orders, symmetry).mean, found.aligned.mean)
-    # A posterior made of one of them keeps what is known of the network.
+    # One that is made of another keeps what is known of the network.
     ob.save(tmp_path / "c.safetensors", found.aligned, like=tmp_path / "b.safetensors")
-    done = command("align", tmp_path / "a.safetensors", tmp_path / "c.safetensors", "-o", tmp_path / "again")
-    assert done.returncode == 0, done.stderr
-    assert all((order == np.arange(8)).all() for order in ob.permutations.load(tmp_path / "again/permutations/c.json").values())
+    assert (tmp_path / "c.safetensors").read_bytes() == (tmp_path / "aligned/b.safetensors").read_bytes()
 
 
 def test_tensors_in_another_order_are_stored_in_that_of_the_network(tmp_path):
@@ -89,7 +89,6 @@ def test_posteriors_that_fit_no_network_are_refused_and_leave_no_file(tmp_path):
         (less, "fc1.bias"),
         ({**whole, "extra": np.ones(2)}, "extra"),
         ({**whole, "fc1.bias": np.ones(9)}, "fc1.bias"),
-        ({**whole, "fc1.bias": np.full(8, np.nan)}, "fc1.bias"),
         ([], "no samples"),
         ([whole, less], "not of one network"),
         (3, "not a int"),
@@ -98,6 +97,7 @@ def test_posteriors_that_fit_no_network_are_refused_and_leave_no_file(tmp_path):
     ]:
         with pytest.raises(ob.InputError, match=fault):
             ob.save(file, wrong, symmetry=symmetry)
+            pytest.fail(f"nothing was said of {fault}")
         assert list(tmp_path.iterdir()) == []
 
 
@@ -127,7 +127,7 @@ def test_a_checkpoint_is_written_again_with_other_values(tmp_path):
     np.testing.assert_array_equal(after["w"], np.full((2, 3), np.float32(0.1)))
     np.testing.assert_array_equal(after["h"], np.full(2, np.float16(0.1)))
     assert after["steps"] == 7
-    for wrong, fault in [({"none": np.ones(1)}, "no tensor `none`"), ({"w": np.ones(6)}, "shape"), ({"steps": 1.5 * np.ones(())}, "i64")]:
+    for wrong, fault in [({"none": np.ones(1)}, "no tensor `none`"), ({"w": np.ones(6)}, "shape"), ({"w": np.ones((2, 3), np.int64)}, "i64")]:
         with pytest.raises(ob.InputError, match=fault):
             ob.save(tmp_path / "z.npz", wrong, like=tmp_path / "x.npz")
         assert not (tmp_path / "z.npz").exists()
@@ -172,8 +172,8 @@ def test_the_command_is_part_of_the_package(tmp_path):
 @pytest.mark.parametrize("name", sorted(json.loads((FIXTURES / "expected.json").read_text())))
 def test_checkpoints_of_other_libraries_have_the_values_that_these_read(name):
     expected = json.loads((FIXTURES / "expected.json").read_text())[name]
-    if any(facts["dtype"] in NOT_IN_NUMPY for facts in expected.values()):
-        with pytest.raises(ob.InputError, match="a type that NumPy does not have"):
+    if any(facts["dtype"] in NOT_IN_NUMPY or "<U" in facts["dtype"] for facts in expected.values()):
+        with pytest.raises(ob.InputError, match="not read into an array of numbers"):
             ob.load(FIXTURES / name)
         return
     found = ob.load(FIXTURES / name)

@@ -8,13 +8,14 @@ use onebasin_fuzz::TARGETS;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// Damaged copies for each target.
+/// Damaged copies for each target, unless the environment variable `ONEBASIN_COPIES` has another number.
 const COPIES: usize = 3000;
 /// A single input takes less, on a slow machine that has other work.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
 fn no_target_fails() {
+    let copies = std::env::var("ONEBASIN_COPIES").map_or(COPIES, |copies| copies.parse().unwrap());
     let mut random = Random::new();
     for target in TARGETS {
         let seeds = target.seeds();
@@ -28,7 +29,7 @@ fn no_target_fails() {
         for seed in &seeds {
             run(&seed.name, &seed.bytes);
         }
-        for copy in 0..COPIES {
+        for copy in 0..copies {
             let seed = &seeds[copy % seeds.len()];
             let mut bytes = seed.bytes.clone();
             for _ in 0..=random.below(3) {

@@ -29,7 +29,8 @@ def load(path):
     A posterior (its file, or the folder of its training) becomes a `Gaussian`, a `LowRank`, `Samples`, which are a list of dicts, or, if it
     is a point, a dict; all arrays are float32, in the order of the file. Any other checkpoint (`.pt`, `.pth`, `.ckpt`, `.safetensors` and
     the index of several of them, `.npz`, `.npy`) becomes a dict by dotted names, each array of the type that the file has; bfloat16, which
-    NumPy lacks, becomes float32, which holds the same values. No code in a file is run.
+    NumPy lacks, becomes float32, which holds the same values; a file with another type that NumPy lacks is refused. No code in a file is
+    run.
 
     >>> import os, tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:

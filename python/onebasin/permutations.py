@@ -135,7 +135,10 @@ def check(order):
 
 
 def load(path):
-    """Reads `permutations/NAME.json`, which an alignment writes: a dict by groups; of a `.jsonl` file, a list of them, one for each sample."""
+    """Reads `permutations/NAME.json`, which an alignment writes, as a dict by groups; a `.jsonl` file as a list of them, one for each sample.
+
+    >>> load("aligned/permutations/seed2.json")  # doctest: +SKIP
+    """
     path = os.fspath(path)
     try:
         with open(path, encoding="utf-8") as file:

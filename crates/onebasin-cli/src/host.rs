@@ -154,12 +154,10 @@ impl Signals {
         let heard = signals.clone();
         // It looks instead of waiting for a signal, because on Windows there is nothing to wait for.
         thread::spawn(move || {
-            loop {
+            while heard.received() == 0 {
                 thread::sleep(LOOK_EVERY);
-                if heard.received() != 0 {
-                    end_after_grace(heard.received().into());
-                }
             }
+            end_after_grace(heard.received().into());
         });
         Ok(signals)
     }

@@ -2,10 +2,11 @@
 
 use super::run::{self, ExperimentArgs};
 use super::shares::ranges;
-use crate::options::MachineArgs;
+use crate::options::DataArgs;
 use crate::printer::{ExitStatus, Printer};
 use anyhow::{Context as _, bail};
 use onebasin::experiment::{Kind, Share, State, Status, write_text};
+use onebasin::threads;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,7 +68,7 @@ struct CommonArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
     #[command(flatten)]
-    machine: MachineArgs,
+    data: DataArgs,
     /// Cores of a job
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     cpus: u32,
@@ -83,8 +84,8 @@ pub(crate) fn run(command: &ClusterCommand, printer: &Printer) -> anyhow::Result
     };
     let (experiment, folder) = common.experiment.read()?;
     // Here, and not in many jobs at once.
-    run::data(&experiment, &common.machine.data.folder(), printer)?;
-    let status = run::in_context(&folder, &common.machine, printer, |context| {
+    run::data(&experiment, &common.data.folder(), printer)?;
+    let status = run::in_context(&folder, threads::pool(1)?, &common.data, printer, |context| {
         experiment.prepare(&folder, context)?;
         experiment.status(&folder, context)
     })?;
@@ -145,11 +146,14 @@ impl Jobs {
         let whole = |path: &Path| std::path::absolute(path).with_context(|| format!("cannot find {}", path.display()));
         let folder = whole(folder)?;
         let program = env::current_exe().context("cannot find this program")?;
+        // In the Python package the program is Python, and the command is found by its name.
+        let is_command = program.file_stem().is_some_and(|name| name.to_string_lossy().starts_with("onebasin"));
+        let program = if is_command { program } else { PathBuf::from("onebasin") };
         let mut words = vec![program.display().to_string(), "run".to_owned()];
         words.extend(common.experiment.experiment.as_ref().map(|file| file.display().to_string()));
         words.extend(common.experiment.overrides.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));
         words.extend(["-o".to_owned(), folder.display().to_string()]);
-        words.extend(["--data".to_owned(), whole(&common.machine.data.folder())?.display().to_string()]);
+        words.extend(["--data".to_owned(), whole(&common.data.folder())?.display().to_string()]);
         words.extend(["--threads".to_owned(), common.cpus.to_string()]);
         let here = env::current_dir().context("cannot find the current folder")?;
         let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
@@ -173,8 +177,8 @@ impl Jobs {
 "${{command[@]}}" "$@" &
 task=$!
 # USR1 comes before the time of the job is over, TERM when it is cancelled or has to make room: both save the state.
-trap 'kill -USR1 $task' USR1
-trap 'kill -TERM $task' TERM
+trap 'kill -USR1 $task 2>/dev/null' USR1
+trap 'kill -TERM $task 2>/dev/null' TERM
 # A signal ends `wait` early.
 while :; do wait $task; status=$?; kill -0 $task 2>/dev/null || break; done
 # Saved because the time is over: the job is queued again and goes on from there.
@@ -228,7 +232,7 @@ earlier=()
                 let job = quoted(&format!("{}-{name}", self.name));
                 writeln!(
                     text,
-                    "jobs+=(\"$(sbatch \"${{options[@]}}\" \"${{earlier[@]}}\" --job-name={job} --array={indices}{limit} --output={name}{}%a.log task.sh --cell auto{more})\")",
+                    "job=$(sbatch \"${{options[@]}}\" \"${{earlier[@]}}\" --job-name={job} --array={indices}{limit} --output={name}{}%a.log task.sh --cell auto{more})\njobs+=(\"$job\")",
                     if base == 0 { "-".to_owned() } else { format!("-{base}-plus-") },
                 )?;
             }

@@ -6,11 +6,12 @@ use crate::download;
 use crate::download::Needed;
 use crate::host::{Signals, Terminal};
 use crate::machine;
-use crate::options::{MachineArgs, with_remedy};
+use crate::options::{DataArgs, MachineArgs, with_remedy};
 use crate::printer::{ExitStatus, Printer};
 use anyhow::bail;
 use onebasin::error::Error;
 use onebasin::experiment::{Context, EXPERIMENT, Experiment, Failure, json};
+use onebasin::threads::ThreadPool;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -99,7 +100,9 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> anyhow::Result<ExitStatu
             Box::new(move |count| Ok(cells.of(count)))
         }
         _ if *status => {
-            return match in_context(&folder, &args.machine, printer, |context| experiment.status(&folder, context))? {
+            return match in_context(&folder, args.machine.pool(printer)?, &args.machine.data, printer, |context| {
+                experiment.status(&folder, context)
+            })? {
                 Ok(status) => {
                     printer.data(&if args.json { json(&status) } else { shares::text(&status) })?;
                     Ok(ExitStatus::Success)
@@ -110,8 +113,9 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> anyhow::Result<ExitStatu
         _ => return execute(&experiment, &folder, &args.machine, *merge, args.json, printer),
     };
     data(&experiment, &args.machine.data.folder(), printer)?;
-    let failures =
-        in_context(&folder, &args.machine, printer, |context| experiment.run_shares(&folder, wanted, context))?;
+    let failures = in_context(&folder, args.machine.pool(printer)?, &args.machine.data, printer, |context| {
+        experiment.run_shares(&folder, wanted, context)
+    })?;
     let failures = match failures {
         Ok(failures) => failures,
         Err(stopped) => return Ok(stopped),
@@ -130,7 +134,7 @@ pub(super) fn execute(
 ) -> anyhow::Result<ExitStatus> {
     let data = data(experiment, &machine.data.folder(), printer)?;
     let started = Instant::now();
-    let measures = in_context(folder, machine, printer, |context| {
+    let measures = in_context(folder, machine.pool(printer)?, &machine.data, printer, |context| {
         let machine = machine::describe(context.pool.threads());
         if merge {
             experiment.merge(folder, machine, data, context)
@@ -159,11 +163,12 @@ fn tell(failures: &[Failure], printer: &Printer) -> Option<ExitStatus> {
 /// Works in the folder of an experiment until it is done or a signal comes, whose status is then returned in its place.
 pub(super) fn in_context<T>(
     folder: &Path,
-    machine: &MachineArgs,
+    pool: ThreadPool,
+    data: &DataArgs,
     printer: &Printer,
     work: impl FnOnce(&Context<'_>) -> onebasin::error::Result<T>,
 ) -> anyhow::Result<Result<T, ExitStatus>> {
-    let (pool, data) = (machine.pool(printer)?, machine.data.folder());
+    let data = data.folder();
     // Not before: a download that is interrupted can be resumed anyway.
     let signals = Signals::listen()?;
     let done = {
@@ -180,7 +185,11 @@ pub(super) fn in_context<T>(
 }
 
 /// Makes sure that all data are there, downloads those that are not, and returns the checksums of their files.
-pub(super) fn data(experiment: &Experiment, folder: &Path, printer: &Printer) -> anyhow::Result<BTreeMap<String, String>> {
+pub(super) fn data(
+    experiment: &Experiment,
+    folder: &Path,
+    printer: &Printer,
+) -> anyhow::Result<BTreeMap<String, String>> {
     let Needed { sums, missing } = Needed::by(experiment, folder)?;
     for (name, files) in missing {
         printer.say(&format!("{name} is not in {}: downloading it", folder.join(files.folder).display()));

@@ -81,7 +81,7 @@ impl Cells {
 /// A share by its number, if there is one.
 pub(super) fn one(number: usize, count: usize) -> Result<Vec<usize>, Error> {
     let expected = format!("less than {count}, the number of shares of the experiment");
-    if number < count { Ok(vec![number]) } else { Err(Error::setting("cell", number, &expected)) }
+    if number < count { Ok(vec![number]) } else { Err(Error::setting("--cell", number, &expected)) }
 }
 
 /// How far all shares are, for a person.

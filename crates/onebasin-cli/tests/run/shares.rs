@@ -86,7 +86,7 @@ fn the_variables_of_schedulers_count_only_where_they_are_asked_for() {
     let said = place.refused(&format!("{quick} --cell auto"));
     assert!(said.contains("neither SLURM_ARRAY_TASK_ID nor HQ_TASK_ID is set"), "{said}");
     let said = place.refused(&format!("{quick} --cell 99"));
-    assert!(said.contains("cell is 99") && said.contains("the number of shares"), "{said}");
+    assert!(said.contains("`--cell` is 99") && said.contains("the number of shares"), "{said}");
     assert!(place.refused(&format!("{quick} --cells 3/2")).contains("`3/2` is not a part of a whole"));
     assert!(place.refused(&format!("{quick} --cells 1/2 --merge")).contains("cannot be used with"));
     let auto = |variables: &[(&str, &str)]| {
@@ -127,6 +127,7 @@ fn scripts_for_schedulers_ask_for_what_is_not_done() {
     place.onebasin(&format!("cluster slurm {quick} --time 1:00:00 --mem 2G --cpus 2 --partition big --array-limit 5"));
     let script = place.text("out/cluster/submit.sh");
     assert!(script.contains("--cpus-per-task=2 --time=1:00:00 --mem=2G --partition=big"), "{script}");
+    assert!(script.contains("\njobs+=(\"$job\")\n"), "an array that is refused ends the script: {script}");
     assert!(script.contains("--array=0%5") && script.contains("task.sh --merge"), "{script}");
     assert!(place.text("out/cluster/task.sh").contains("--set train.infer.optimise.epochs=1"));
     place.onebasin(&format!("run {quick}"));

@@ -92,6 +92,7 @@ impl Experiment {
         data: BTreeMap<String, String>,
         context: &Context<'_>,
     ) -> Result<Measures> {
+        tasks.all.iter().try_for_each(|planned| Work::sweep(&planned.task.folder, context.host))?;
         let states = context.monitored("checking results", |monitor| states(tasks, context.host, monitor))?;
         let place = |(index, failure): (usize, Failure)| (tasks.all[index].task.folder.clone(), failure);
         let failures = failures(tasks, &states).map(place).collect();

@@ -124,6 +124,10 @@ impl Folder {
             if S::UNFINISHED.is_some_and(|folder| file.ends_with(folder)) || file.ends_with(LOCK) {
                 continue;
             }
+            // A kill during the very first write of an attempt leaves nothing else; the next attempt writes it again.
+            if file.ends_with(format!("{MADE}.tmp")) {
+                continue;
+            }
             if !replace {
                 return Err(fault(path, "the folder is not empty".to_owned()));
             }

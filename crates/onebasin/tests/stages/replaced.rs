@@ -1,4 +1,5 @@
-//! An input that is replaced while a stage reads it: there is no result that would look as if it were of the other contents.
+//! An input that is replaced while a stage reads it leaves no result that would look as if it were of the other contents, and a kill
+//! during the first write of an attempt is no obstacle to the next.
 
 use crate::trained::gaussians;
 use onebasin::error::Error;
@@ -50,4 +51,17 @@ fn an_input_that_is_replaced_meanwhile_leaves_no_result() {
     fs::write(&file, before).unwrap();
     let (_, was_current) = run(&Silent).unwrap();
     assert!(!was_current, "the same command starts again");
+}
+
+#[test]
+fn what_a_kill_leaves_of_the_first_write_is_no_obstacle() {
+    let folder = tempfile::tempdir().unwrap();
+    let posteriors = gaussians(folder.path()).to_vec();
+    let align = Align { settings: AlignSettings::default(), posteriors };
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let left = out.join(format!("{MADE}.tmp"));
+    fs::write(&left, "{ \"version\":").unwrap();
+    run_alone(&align, &out, false, &Context { pool: pool(1).unwrap(), data: Path::new(""), host: &Silent }).unwrap();
+    assert!(!left.exists() && out.join(MADE).exists());
 }

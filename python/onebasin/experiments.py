@@ -87,12 +87,13 @@ def train(
     >>> config = {
     ...     "data": {"name": "digits"},
     ...     "arch": {"preset": "mlp", "hidden": [16]},
+    ...     "prior": {"variance": 0.1},
     ...     "infer": {"method": "vi", "optimise": {"epochs": 2, "batch": 100, "learning_rate": 5e-3}},
     ... }
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     trained = train(config, output=folder)
     ...     trained.steps, list(trained.posterior.mean)
-    (30, ['0.weight', '0.bias', '1.weight', '1.bias'])
+    (29, ['hidden1.weight', 'hidden1.bias', 'head.weight', 'head.bias'])
     """
     if extend and force:
         raise InputError("`extend` continues a training and `force` replaces it: give one of them")

@@ -158,7 +158,9 @@ def _as_tensor(node, values):
     """A tensor on the device of `node`, of its type, and a parameter or with a gradient where it is."""
     torch = sys.modules["torch"]
     values = values.to(device=node.device, dtype=node.dtype)
-    return torch.nn.Parameter(values, node.requires_grad) if isinstance(node, torch.nn.Parameter) else values.requires_grad_(node.requires_grad)
+    if isinstance(node, torch.nn.Parameter):
+        return torch.nn.Parameter(values, node.requires_grad)
+    return values.requires_grad_(node.requires_grad)
 
 
 def _as_array(node, values):

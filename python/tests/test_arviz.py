@@ -19,7 +19,7 @@ from onebasin.adapters.arviz import from_inference_data, relabel, to_inference_d
 X = np.linspace(-2, 2, 40, dtype=np.float32)[:, None]
 Y = np.tanh(2 * X[:, 0]) - 0.5 * np.tanh(X[:, 0] - 1)
 AXES = {"w1": (None, "hidden"), "b1": ("hidden",), "w2": ("hidden",)}
-CHAINS, DRAWS = 3, 100
+CHAINS, DRAWS = 3, 80
 
 
 def outputs(sample, x=X):
@@ -37,9 +37,9 @@ def network(x, y=None):
 
 @pytest.fixture(scope="module")
 def chains():
-    kernel = numpyro.infer.NUTS(network)
+    kernel = numpyro.infer.NUTS(network, max_tree_depth=6)
     mcmc = numpyro.infer.MCMC(
-        kernel, num_warmup=100, num_samples=DRAWS, num_chains=CHAINS, chain_method="vectorized", progress_bar=False
+        kernel, num_warmup=80, num_samples=DRAWS, num_chains=CHAINS, chain_method="vectorized", progress_bar=False
     )
     mcmc.run(jax.random.PRNGKey(0), X, Y)
     return arviz.from_numpyro(mcmc)
@@ -69,20 +69,22 @@ def test_relabelled_chains_are_the_same_functions_of_one_basin(chains):
     # The units of all samples lie closer to their Gaussian.
     variance = lambda data: sum(float(data.posterior[name].values.var(axis=(0, 1)).sum()) for name in AXES)
     assert variance(relabelled) < 0.95 * variance(chains)
-    rhat = lambda data: max(float(arviz.rhat(data)[name].max()) for name in AXES)
-    assert rhat(relabelled) < rhat(chains)
 
 
-def test_planted_permutations_of_samples_are_undone():
+@pytest.mark.parametrize("together", [30, 1])
+def test_chains_with_their_units_in_another_order_converge_once_relabelled(together):
+    """Each chain has an order of its own, or each sample."""
     rng = np.random.default_rng(0)
     centre = {"w1": np.array([[-3.0, -1.0, 1.0, 3.0]]), "b1": np.arange(4.0), "w2": np.array([2.0, -2.0, 1.0, -1.0])}
-    samples = [{name: value + 0.05 * rng.standard_normal(value.shape) for name, value in centre.items()} for _ in range(60)]
+    samples = [{name: value + 0.05 * rng.standard_normal(value.shape) for name, value in centre.items()} for _ in range(120)]
     sym = ob.symmetry.from_dict(AXES, like=centre)
-    mixed = [ob.permute(sample, sym.random_permutations(index), sym) for index, sample in enumerate(samples)]
+    mixed = [ob.permute(sample, sym.random_permutations(index // together), sym) for index, sample in enumerate(samples)]
     data = to_inference_data(mixed, chains=4)
-    assert float(arviz.rhat(data)["w1"].max()) > 1.01 or float(data.posterior["w1"].values.std(axis=(0, 1)).max()) > 1
     tidy = relabel(data, sym)
-    assert float(tidy.posterior["w1"].values.std(axis=(0, 1)).max()) < 0.1
+    rhat = lambda data: max(float(arviz.rhat(data)[name].max()) for name in AXES)
+    largest = lambda data: max(float(data.posterior[name].values.std(axis=(0, 1)).max()) for name in AXES)
+    assert largest(data) > 1 and largest(tidy) < 0.1
+    assert rhat(tidy) < 1.1 and (together == 1 or rhat(data) > 2)
 
 
 def test_samples_of_blackjax(chains):
@@ -113,7 +115,7 @@ def test_what_is_no_inference_data_is_refused(chains):
     with pytest.raises(ob.InputError, match="a dict has no group 'posterior'"):
         from_inference_data({})
     samples = from_inference_data(chains)
-    with pytest.raises(ob.InputError, match="there are 5 samples, and `like` has 3 chains of 100"):
+    with pytest.raises(ob.InputError, match="there are 5 samples, and `like` has 3 chains of 80"):
         to_inference_data(samples[:5], like=chains)
     with pytest.raises(ob.InputError, match="how many equally long chains the 5 samples are of, not 2"):
         to_inference_data(samples[:5], chains=2)

@@ -33,7 +33,7 @@ def trained(model):
     for name, parameter in model.named_parameters():
         if any(mark in name for mark in SCALES):
             nn.init.normal_(parameter, -3.0, 0.7)
-    return train(model, X, Y, F.cross_entropy, steps=30)
+    return train(model, X, Y, F.cross_entropy, steps=10)
 
 
 def of_bayesian_torch(seed):
@@ -182,7 +182,7 @@ def of_ivon(seed):
     torch.manual_seed(seed)
     model = Net()
     optimizer = ivon.IVON(model.parameters(), lr=0.1, ess=40.0, weight_decay=1e-2, hess_init=0.5, beta2=0.9)
-    for _ in range(30):
+    for _ in range(10):
         with optimizer.sampled_params(train=True):
             optimizer.zero_grad()
             F.cross_entropy(model(X), Y).backward()

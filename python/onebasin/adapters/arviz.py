@@ -51,8 +51,8 @@ def relabel(data, symmetry, *, group="posterior", **settings):
     """The same `InferenceData` with the units of all samples of all chains permuted so that each unit keeps its position.
 
     Chains visit the same posterior with its units in any order, so that their means and R-hats are of no use before. All samples are
-    aligned with the Gaussian that fits them. `settings` are those of `onebasin.align_many`, such as `keep` for variables that are no part of
-    the network. Only the group that is named changes.
+    aligned with the Gaussian that fits them. `settings` are those of `onebasin.align_many`, such as `keep` for variables that are no
+    part of the network. Only the group that is named changes.
     """
     aligned = align_many(from_inference_data(data, group=group), symmetry, to="relabel", **settings).aligned
     return to_inference_data(aligned, like=data, group=group)

@@ -11,7 +11,7 @@
 (True, 0.0)
 """
 
-from . import adapters, assign, permutations, symmetry
+from . import adapters, assign, diagnostics, permutations, symmetry
 from ._lib import __version__
 from .alignment import Alignment, Alignments, align, align_many, permute
 from .barriers import Barrier, Curve, barrier
@@ -48,6 +48,7 @@ __all__ = [
     "assign",
     "barrier",
     "compact",
+    "diagnostics",
     "geodesic",
     "load",
     "path",

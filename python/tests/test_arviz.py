@@ -121,3 +121,12 @@ def test_what_is_no_inference_data_is_refused(chains):
         to_inference_data(samples[:5], chains=2)
     with pytest.raises(ob.InputError, match="a variable `other`"):
         to_inference_data([sample | {"other": np.zeros(1)} for sample in samples], like=chains)
+
+
+def test_diagnostics_are_those_of_arviz(chains):
+    for name in ("w1", "b1", "noise"):
+        own = chains.posterior[name].values
+        np.testing.assert_allclose(ob.diagnostics.rhat(own), arviz.rhat(chains, method="rank")[name].values, rtol=1e-6)
+        np.testing.assert_allclose(ob.diagnostics.ess(own), arviz.ess(chains, method="bulk")[name].values, rtol=1e-6)
+    with pytest.raises(ob.InputError, match="chain, sample"):
+        ob.diagnostics.rhat(np.zeros(3))

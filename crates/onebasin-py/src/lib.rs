@@ -6,6 +6,7 @@
 mod align;
 mod assign;
 mod calls;
+mod diagnostics;
 mod errors;
 mod experiments;
 mod files;
@@ -24,6 +25,8 @@ mod _lib {
     use crate::align::{align, permute};
     #[pymodule_export]
     use crate::assign::assign;
+    #[pymodule_export]
+    use crate::diagnostics::{ess, rhat};
     #[pymodule_export]
     use crate::experiments::{main, report, run, show, train};
     #[pymodule_export]

@@ -28,7 +28,7 @@ else:
 """
 METHODS = {
     "vi": {"method": "vi", "std": 0.1, "optimise": {"epochs": 150, "batch": 100, "learning_rate": 5e-3}},
-    "hmc": {"method": "hmc", "chains": 2, "burn_in": 20, "samples": 20},
+    "hmc": {"method": "hmc", "chains": 2, "burn_in": 4, "samples": 4},
 }
 RUN = """
 import sys

@@ -52,7 +52,7 @@ pub(crate) fn run(
     }
     let work = |context: &Context<'_>| -> Result<(String, onebasin_report::Result<PathBuf>)> {
         let measures = read.run(&folder, machine::describe(context.pool.threads()), sums, context)?;
-        Ok((json(&measures), write(&[folder.clone()], None)))
+        Ok((json(&measures), write(std::slice::from_ref(&folder), None)))
     };
     let (measures, page) = long(py, &options, |context, _| work(context))?;
     let page = page.map_err(|error| errors::any(py, &error.into()))?;

@@ -37,13 +37,13 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Option<Distributi
             let (file, name, dtype) = (file.display(), &tensor.name, &tensor.dtype);
             return Err(errors::wrong(py, &format!("{file}: `{name}` is {dtype}, which is not read into an array of numbers")));
         };
-        let bytes = py.detach(|| match widened {
-            false => checkpoint.read_bytes(index),
-            true => {
-                let mut values = vec![0.0; tensor.shape.iter().product()];
-                checkpoint.read_f32(index, &mut values)?;
-                Ok(values.into_iter().flat_map(f32::to_le_bytes).collect())
+        let bytes = py.detach(|| {
+            if !widened {
+                return checkpoint.read_bytes(index);
             }
+            let mut values = vec![0.0; tensor.shape.iter().product()];
+            checkpoint.read_f32(index, &mut values)?;
+            Ok(values.into_iter().flat_map(f32::to_le_bytes).collect())
         });
         let bytes = bytes.map_err(|error| errors::checkpoint(py, &error))?;
         tensors.push((tensor.name.clone(), kind, tensor.shape.clone(), PyArray1::from_vec(py, bytes)));
@@ -126,7 +126,7 @@ pub(crate) fn write_posterior(
             Some(like) => Provenance::read(&posterior_file(like)?)?,
             None => Provenance::default(),
         };
-        provenance.version = env!("CARGO_PKG_VERSION").to_owned();
+        env!("CARGO_PKG_VERSION").clone_into(&mut provenance.version);
         provenance.spec = spec.or(provenance.spec);
         let given = layout(&shapes)?;
         let stored = match (&provenance.spec, &provenance.arch) {

@@ -35,7 +35,10 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Option<Distributi
     for (index, tensor) in checkpoint.tensors().iter().enumerate() {
         let Some((kind, widened)) = numpy_type(&tensor.dtype) else {
             let (file, name, dtype) = (file.display(), &tensor.name, &tensor.dtype);
-            return Err(errors::wrong(py, &format!("{file}: `{name}` is {dtype}, which is not read into an array of numbers")));
+            return Err(errors::wrong(
+                py,
+                &format!("{file}: `{name}` is {dtype}, which is not read into an array of numbers"),
+            ));
         };
         let bytes = py.detach(|| {
             if !widened {

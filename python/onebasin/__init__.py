@@ -11,7 +11,7 @@
 (True, 0.0)
 """
 
-from . import assign, permutations, symmetry
+from . import adapters, assign, permutations, symmetry
 from ._lib import __version__
 from .alignment import Alignment, Alignments, align, align_many, permute
 from .barriers import Barrier, Curve, barrier
@@ -42,6 +42,7 @@ __all__ = [
     "Symmetry",
     "Training",
     "__version__",
+    "adapters",
     "align",
     "align_many",
     "assign",

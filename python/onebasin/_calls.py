@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Mapping
 
 from .errors import InputError
@@ -30,7 +31,10 @@ class Options:
         if progress is False:
             return None
         try:
-            from tqdm.auto import tqdm
+            with warnings.catch_warnings():
+                # Without ipywidgets, a notebook gets bars of text, which need no advice.
+                warnings.simplefilter("ignore")
+                from tqdm.auto import tqdm
         except ImportError:
             return None
         if progress is None and not (sys.stderr.isatty() or "ipykernel" in sys.modules):

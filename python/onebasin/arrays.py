@@ -71,6 +71,9 @@ def module_state(tree):
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tree, torch.nn.Module):
         return tree.state_dict()
+    nnx = sys.modules.get("flax.nnx")
+    if nnx is not None and isinstance(tree, nnx.Module):
+        return nnx.state(tree)
     if isinstance(tree, (str, os.PathLike)):
         raise InputError(f"{os.fspath(tree)!r} is a path: read the file first, by `onebasin.load`")
     return tree
@@ -125,7 +128,7 @@ def _leaf(node):
     if torch is not None and isinstance(node, torch.Tensor):
         values = node.detach().cpu().contiguous()
         return str(values.dtype).removeprefix("torch."), list(values.shape), values.reshape(-1).view(torch.uint8).numpy()
-    if not hasattr(node, "__array__") or np.isscalar(node):
+    if not hasattr(node, "__array__") or np.isscalar(node) or not isinstance(getattr(node, "dtype", None), np.dtype):
         return None
     values = np.asarray(node)
     if values.dtype.hasobject or values.dtype.kind in "USMm":
@@ -139,22 +142,32 @@ def _of_bytes(node, values):
     """An array of the kind, type and shape of `node` with other bytes."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(node, torch.Tensor):
-        return torch.from_numpy(values).view(node.dtype).reshape(node.shape).to(node.device)
-    dtype = np.asarray(node).dtype
-    values = values.view(dtype.newbyteorder("=")).reshape(np.shape(node))
-    jax = sys.modules.get("jax")
-    if jax is not None and isinstance(node, jax.Array):
-        return jax.device_put(values, node.sharding)
-    return values.astype(dtype, copy=False)
+        return _as_tensor(node, torch.from_numpy(values).view(node.dtype).reshape(node.shape))
+    return _as_array(node, values.view(node.dtype.newbyteorder("=")).reshape(node.shape))
 
 
 def _of_values(node, values):
     """An array of the kind and type of `node` with the values of an array of float32."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(node, torch.Tensor):
-        return torch.from_numpy(values).to(device=node.device, dtype=node.dtype)
-    values = values.astype(np.asarray(node).dtype, copy=False)
+        return _as_tensor(node, torch.from_numpy(values))
+    return _as_array(node, values)
+
+
+def _as_tensor(node, values):
+    """A tensor on the device of `node`, of its type, and a parameter or with a gradient where it is."""
+    torch = sys.modules["torch"]
+    values = values.to(device=node.device, dtype=node.dtype)
+    if isinstance(node, torch.nn.Parameter):
+        return torch.nn.Parameter(values, node.requires_grad)
+    return values.requires_grad_(node.requires_grad)
+
+
+def _as_array(node, values):
+    """An array of the type of `node`: one of JAX on its devices, a variable of Flax NNX, or one of NumPy."""
+    values = values.astype(node.dtype, copy=False)
+    nnx = sys.modules.get("flax.nnx")
+    if nnx is not None and isinstance(node, nnx.Variable):
+        return node.replace(_as_array(node.get_value(), values))
     jax = sys.modules.get("jax")
-    if jax is not None and isinstance(node, jax.Array):
-        return jax.device_put(values, node.sharding)
-    return values
+    return jax.device_put(values, node.sharding) if jax is not None and isinstance(node, jax.Array) else values

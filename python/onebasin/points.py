@@ -63,7 +63,7 @@ def posterior(checkpoint, symmetry, *, format=None, name="the checkpoint"):
     >>> from onebasin import symmetry
     >>> stored = {"fc.mu_weight": np.ones((2, 1)), "fc.rho_weight": np.full((2, 1), -1.0)}
     >>> q = posterior(stored, symmetry.from_dict({"fc.weight": (None, None)}, like={"fc.weight": np.ones((2, 1))}))
-    >>> float(q.std["fc.weight"][0, 0].round(4))  # log(1 + exp(-1))
+    >>> round(float(q.std["fc.weight"][0, 0]), 4)  # log(1 + exp(-1))
     0.3133
     """
     tree = Tree(checkpoint, name)

@@ -11,19 +11,24 @@ import re
 import tempfile
 import warnings
 
+import numpy as np
+
 from . import _lib
 from ._calls import How, Options, settings
-from .arrays import Tree
+from .arrays import Tree, to_numpy
 from .errors import InputError
 
 _PLAIN = re.compile(r"[^\s+*']+")
+# A group of the text of a symmetry whose units stay within the blocks of another.
+_WITHIN = re.compile(r'\{ name = "([^"]+)", units = \d+, within = "([^"]+)" \}')
 
 
 class Symmetry:
     """The groups of units of a network that can be permuted, and the tensors that they permute.
 
-    >>> from onebasin import symmetry
-    >>> symmetry.from_dict({"w1": ("hidden", None), "w2": (None, "hidden")}, like={"w1": np.ones((4, 2)), "w2": np.ones((1, 4))})
+    >>> import numpy as np
+    >>> like = {"w1": np.ones((4, 2)), "w2": np.ones((1, 4))}
+    >>> from_dict({"w1": ("hidden", None), "w2": (None, "hidden")}, like=like)
     <Symmetry: 4 units in 1 group, 2 tensors>
     """
 
@@ -43,6 +48,7 @@ class Symmetry:
     def groups(self):
         """Number of units of each group.
 
+        >>> import numpy as np
         >>> from_dict({"w": ("hidden",)}, like={"w": np.ones(4)}).groups
         {'hidden': 4}
         """
@@ -82,6 +88,29 @@ class Symmetry:
         if change is None:
             raise InputError(f"the network was not run: {about}; use `check_function`, which runs your own")
         return change
+
+    def random_permutations(self, seed=0, *, like=None):
+        """A permutation of each group at random: `new[i] = old[p[i]]`.
+
+        Units of a group within another, such as those of the heads of an attention, move with their block and within it. `like` is a
+        checkpoint, for a symmetry that was written by hand without one.
+
+        >>> import numpy as np
+        >>> from_dict({"w": ("hidden",)}).random_permutations(0, like={"w": np.ones(4)})
+        {'hidden': array([2, 0, 1, 3])}
+        """
+        found = self.resolved(None if like is None else Tree(like, "`like`"))
+        rng = np.random.default_rng(seed)
+        permutations = {}
+        outer = dict(_WITHIN.findall(found.to_toml()))
+        for name, units in sorted(found.groups(), key=lambda group: group[0] in outer):
+            if name not in outer:
+                permutations[name] = rng.permutation(units)
+                continue
+            blocks = permutations[outer[name]]
+            size = units // len(blocks)
+            permutations[name] = np.concatenate([block * size + rng.permutation(size) for block in blocks])
+        return {name: permutations[name] for name, _ in found.groups()}
 
     def __repr__(self):
         if self._found is None:
@@ -127,22 +156,26 @@ def from_torch(model, example_input, *, dynamic_shapes=None, strict=False):
     """
     import torch
 
+    if not isinstance(model, torch.nn.Module):
+        raise InputError(f"`model` is a {type(model).__name__}; it must be a torch.nn.Module")
     inputs = example_input if isinstance(example_input, tuple) else (example_input,)
-    # The export reads shapes only, so that no copy of the weights is needed.
+    # The export reads shapes only, so one number stands for all entries of a tensor.
     memo = {}
     for tensor in (*model.parameters(), *model.buffers()):
-        empty = torch.empty_like(tensor, device="meta")
-        memo[id(tensor)] = torch.nn.Parameter(empty, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else empty
+        hollow = torch.zeros((), dtype=tensor.dtype).expand(tensor.shape)
+        memo[id(tensor)] = torch.nn.Parameter(hollow, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else hollow
     shadow = copy.deepcopy(model, memo).eval()
-    meta = torch.utils._pytree.tree_map(lambda value: value.to("meta") if isinstance(value, torch.Tensor) else value, inputs)
+    inputs = torch.utils._pytree.tree_map(lambda value: value.cpu() if isinstance(value, torch.Tensor) else value, inputs)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         path = os.path.join(folder, "network.pt2")
         try:
-            program = torch.export.export(shadow, meta, dynamic_shapes=dynamic_shapes, strict=strict)
+            program = torch.export.export(shadow, inputs, dynamic_shapes=dynamic_shapes, strict=strict)
         except Exception as error:
+            # What follows the first line is advice on PyTorch itself; whoever wants it finds it in the cause.
+            why = str(error).strip().partition("\n")[0].rstrip(".")
             advice = "export it to ONNX and use `from_onnx`, or write the symmetry down by `from_dict`"
-            raise InputError(f"torch.export cannot read the model: {error}; {advice}") from error
+            raise InputError(f"torch.export cannot read {type(model).__name__}: {why}; {advice}") from error
         torch.export.save(program, path)
         return from_file(path)
 
@@ -152,14 +185,9 @@ def check_function(symmetry, checkpoint, predict, *, seed=0):
 
     A right symmetry gives no more than rounding, about 1e-6 in float32.
     """
-    import numpy as np
-
     from .alignment import permute
-    from .arrays import to_numpy
 
-    tree = Tree(checkpoint, "the checkpoint")
-    rng = np.random.default_rng(seed)
-    permutations = {name: rng.permutation(units) for name, units in symmetry.resolved(tree).groups()}
+    permutations = symmetry.random_permutations(seed, like=checkpoint)
     before = to_numpy(predict(checkpoint))
     after = to_numpy(predict(permute(checkpoint, permutations, symmetry)))
     return float(np.abs(after - before).max() / np.abs(before).max())

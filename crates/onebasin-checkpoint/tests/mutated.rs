@@ -2,8 +2,11 @@
 
 #[path = "support/archive.rs"]
 mod archive;
+#[path = "support/mutate.rs"]
+mod mutate;
 mod support;
 
+use mutate::Random;
 use onebasin_checkpoint::Checkpoint;
 use proptest::prelude::*;
 use std::io::{Seek, SeekFrom, Write};
@@ -73,48 +76,13 @@ proptest! {
     }
 }
 
-/// Numbers from a seed (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit.max(1) as u64) as usize
-    }
-
-    fn mutate(&mut self, bytes: &mut Vec<u8>) {
-        const WIDE: [u64; 6] = [0, 1, 0x7fff_ffff, 0xffff_ffff, u64::MAX, 1 << 62];
-        let at = self.below(bytes.len());
-        match self.below(8) {
-            0..3 => bytes[at] ^= 1 << self.below(8),
-            3 => bytes[at] = self.below(256) as u8,
-            4 => {
-                let len = self.below(8).min(bytes.len() - at);
-                let number = WIDE[self.below(WIDE.len())].to_le_bytes();
-                bytes[at..at + len].copy_from_slice(&number[..len]);
-            }
-            5 => {
-                // A piece in another place.
-                let len = self.below(24).min(bytes.len() - at);
-                let to = self.below(bytes.len() - len);
-                bytes.copy_within(at..at + len, to);
-            }
-            6 if self.below(4) == 0 => bytes.truncate(at.max(1)),
-            6 => drop(bytes.remove(at)),
-            _ => bytes.insert(at, self.below(256) as u8),
-        }
-    }
-}
-
 #[test]
 fn a_hundred_thousand_mutated_files_do_not_panic() {
     let fixtures = fixtures();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let mut file = std::fs::File::create(&path).unwrap();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new();
     let mut read = 0;
     for round in 0..100_000 {
         let mut bytes = fixtures[round % fixtures.len()].clone();

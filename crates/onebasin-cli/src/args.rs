@@ -1,6 +1,6 @@
 //! What can be typed on the command line; the settings of stages are the library's own.
 
-use crate::commands::{align, arch, data, help, init, man, measure, report, run, show, symmetry, train};
+use crate::commands::{align, arch, cluster, data, help, init, man, measure, report, run, show, symmetry, train};
 use crate::printer::{ExitStatus, Messages, Printer};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
@@ -85,6 +85,12 @@ pub(crate) enum Command {
         after_help = "Example:\n  onebasin barrier runs/seed1 runs/seed2 --paths geodesic,natural-rescaled -o runs/barrier\n  onebasin barrier runs/seed1 runs/seed2 runs/seed3 --reference universe -o runs/all-pairs\n  onebasin barrier a.pt b.pt --network net.onnx --inputs x.npy --labels y.npy"
     )]
     Barrier(measure::BarrierArgs),
+    /// Do an experiment on a cluster: scripts for Slurm and HyperQueue
+    #[command(
+        subcommand,
+        after_help = "Example:\n  onebasin cluster slurm sweep.toml --time 4:00:00 --cpus 4 --mem 8G --submit"
+    )]
+    Cluster(cluster::ClusterCommand),
     /// Replace many samples by one Gaussian, and measure what that costs
     ///
     /// Reads samples that `onebasin train` wrote and fits Gaussians to them, as they are and relabelled, diagonal and of low
@@ -144,9 +150,14 @@ pub(crate) enum Command {
     /// A training that diverges, or whose chains stand still, is left out with whatever needs it; all else is measured, and
     /// the report names what failed.
     ///
-    /// Exit codes: 0 finished, 2 wrong input, 3 a training diverged, 130 stopped by SIGINT, 143 stopped by SIGTERM (finished
-    /// stages are kept).
-    #[command(after_help = "Example:\n  onebasin run experiments/digits.toml --set barrier.samples=32 -o runs/quick")]
+    /// Many processes can share an experiment, on one machine or on all that see its folder: each does one share (--cell) or
+    /// several (--cells), any of them may be killed, and --merge writes the report. The result is the same.
+    ///
+    /// Exit codes: 0 finished, 2 wrong input, 3 a training diverged or, with --merge, is not done, 130 stopped by SIGINT,
+    /// 138 by SIGUSR1, 143 by SIGTERM (finished stages are kept).
+    #[command(
+        after_help = "Example:\n  onebasin run experiments/digits.toml --set barrier.samples=32 -o runs/quick\n  onebasin run sweep.toml --cells 1/3\n  onebasin run sweep.toml --status"
+    )]
     Run(run::RunArgs),
     /// Say what a file or folder of onebasin is, and what is in it
     ///
@@ -188,6 +199,7 @@ impl Command {
             Self::Align(args) => align::run(&args, printer),
             Self::Arch(args) => arch::run(&args, printer),
             Self::Barrier(args) => measure::barrier(args, words, printer),
+            Self::Cluster(command) => cluster::run(&command, printer),
             Self::Compact(args) => measure::compact(args, printer),
             Self::Completions { shell } => {
                 let mut script = Vec::new();

@@ -1,14 +1,16 @@
-//! The host of the library's stages: bars and messages on the terminal, clocks, and SIGINT and SIGTERM, which a command
-//! notices when it is ready to.
+//! The host of the library's stages: bars and messages on the terminal, clocks, and SIGINT, SIGTERM and SIGUSR1, which a
+//! command notices when it is ready to.
 
 use crate::machine;
 use crate::printer::Printer;
 use indicatif::ProgressBar;
-use onebasin::experiment::Host;
+use onebasin::experiment::{Host, Owner};
 use onebasin::progress::Progress;
 use onebasin::store;
+#[cfg(unix)]
+use signal_hook::consts::SIGUSR1;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::{flag, iterator};
+use signal_hook::flag;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -106,6 +108,10 @@ impl Host for Terminal<'_> {
         machine::free_disk(folder)
     }
 
+    fn owner(&self) -> Owner {
+        machine::owner()
+    }
+
     fn part(&self, name: &str) -> Box<dyn Host + '_> {
         Box::new(Self::new(&self.printer.part(name), self.signals))
     }
@@ -122,6 +128,14 @@ impl Drop for Terminal<'_> {
 /// How long work that was asked to stop may take until it does. What takes longer, such as one gradient of a large data set, is
 /// ended with the process: the same command does it again, from what was saved last.
 const GRACE: Duration = Duration::from_millis(800);
+/// Time between two looks whether there was a signal.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Signals that ask to stop: a person, the system, and a scheduler of jobs that soon ends a job.
+#[cfg(unix)]
+const STOPPING: [i32; 3] = [SIGINT, SIGTERM, SIGUSR1];
+#[cfg(not(unix))]
+const STOPPING: [i32; 2] = [SIGINT, SIGTERM];
 
 /// The signals that ask a command to stop; the second one stops the process at once.
 #[derive(Clone, Debug)]
@@ -130,19 +144,22 @@ pub(crate) struct Signals(Arc<AtomicUsize>);
 impl Signals {
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let (number, again) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in STOPPING {
             // Looked at before it is raised: the first signal passes, the second does what it always did.
             flag::register_conditional_default(signal, Arc::clone(&again))?;
             flag::register(signal, Arc::clone(&again))?;
             flag::register_usize(signal, Arc::clone(&number), signal as usize)?;
         }
-        let mut signals = iterator::Signals::new([SIGINT, SIGTERM])?;
+        let signals = Self(number);
+        let heard = signals.clone();
+        // It looks instead of waiting for a signal, because on Windows there is nothing to wait for.
         thread::spawn(move || {
-            if let Some(signal) = signals.forever().next() {
-                end_after_grace(signal);
+            while heard.received() == 0 {
+                thread::sleep(LOOK_EVERY);
             }
+            end_after_grace(heard.received().into());
         });
-        Ok(Self(number))
+        Ok(signals)
     }
 
     /// The signal received, 0 if there was none.

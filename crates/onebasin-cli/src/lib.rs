@@ -25,6 +25,9 @@ pub use download::Needed;
 pub fn main_of(words: &[OsString]) -> u8 {
     let parsed = Args::try_parse_from(words);
     let printer = Printer::new(parsed.as_ref().map_or(Messages::Usual, Args::messages));
+    if let Err(error) = onebasin::threads::check_instruction_set() {
+        return printer.error(&error.into()).into();
+    }
     let done = match parsed {
         Ok(args) => args.command.run(words, &printer),
         Err(error) if args::ask_for_details(&error, words) => {

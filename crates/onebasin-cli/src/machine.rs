@@ -1,7 +1,25 @@
-//! The computer: what it is, where it keeps data sets, and what it has left of memory and disks.
+//! The computer: what it is, which process of it this is, where it keeps data sets, and what it has left of memory and disks.
 
-use std::fs;
+use onebasin::experiment::Owner;
 use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+
+/// This process, by its machine and, in a job of Slurm or a task of HyperQueue, by its name there.
+pub fn owner() -> Owner {
+    let text = |file: &str| Some(fs::read_to_string(file).ok()?.trim().to_owned()).filter(|text| !text.is_empty());
+    let number = |name: &str| env::var(name).ok().filter(|text| !text.is_empty());
+    let slurm = number("SLURM_JOB_ID").map(|own| {
+        let part = number("SLURM_ARRAY_JOB_ID").zip(number("SLURM_ARRAY_TASK_ID"));
+        format!("Slurm job {}", part.map_or(own, |(array, index)| format!("{array}_{index}")))
+    });
+    let hyperqueue = number("HQ_TASK_ID").map(|task| format!("HyperQueue task {task}"));
+    Owner {
+        machine: text("/proc/sys/kernel/hostname").unwrap_or_else(|| "this machine".to_owned()),
+        boot: text("/proc/sys/kernel/random/boot_id"),
+        process: process::id(),
+        job: hyperqueue.or(slurm),
+    }
+}
 
 /// Processor, threads and operating system in a few words: what times depend on.
 pub fn describe(threads: usize) -> String {
@@ -54,6 +72,13 @@ pub fn free_disk(_: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_knows_where_it_runs() {
+        let Owner { machine, boot, process, .. } = owner();
+        assert!(!machine.is_empty() && boot.is_some_and(|boot| boot.len() == 36) && process > 1);
+    }
 
     #[test]
     #[cfg(target_os = "linux")]

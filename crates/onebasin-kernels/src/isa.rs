@@ -31,9 +31,13 @@ impl Isa {
         *FASTEST.get_or_init(|| *Self::available().last().expect("the portable path is always available"))
     }
 
-    /// Whether this machine has it.
-    #[cfg(target_arch = "x86_64")]
+    /// Whether this machine has it, and the environment lets it be used (feature `environment`).
     pub fn is_available(self) -> bool {
+        self <= limit() && self.is_there()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn is_there(self) -> bool {
         let avx2 =
             || is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2");
         match self {
@@ -49,9 +53,8 @@ impl Isa {
         }
     }
 
-    /// Whether this machine has it.
     #[cfg(not(target_arch = "x86_64"))]
-    pub fn is_available(self) -> bool {
+    fn is_there(self) -> bool {
         self == Self::Portable
     }
 
@@ -84,4 +87,28 @@ impl Isa {
             _ => kernel.run::<Portable>(),
         }
     }
+}
+
+/// The environment variable that names the fastest instruction set to use, so that slower ones can be tested on any machine.
+#[cfg(feature = "environment")]
+pub const VARIABLE: &str = "ONEBASIN_ISA";
+
+/// The names that [`VARIABLE`] may have.
+#[cfg(feature = "environment")]
+pub const NAMES: [(&str, Isa); 3] = [("portable", Isa::Portable), ("avx2", Isa::Avx2), ("avx512", Isa::Avx512)];
+
+/// The fastest instruction set that may be used; all, if the environment names none.
+#[cfg(feature = "environment")]
+fn limit() -> Isa {
+    static LIMIT: OnceLock<Isa> = OnceLock::new();
+    *LIMIT.get_or_init(|| {
+        let name = std::env::var(VARIABLE).unwrap_or_default();
+        NAMES.iter().find(|(known, _)| *known == name).map_or(Isa::Avx512, |(_, isa)| *isa)
+    })
+}
+
+/// All may be used.
+#[cfg(not(feature = "environment"))]
+fn limit() -> Isa {
+    Isa::Avx512
 }

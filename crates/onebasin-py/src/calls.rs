@@ -3,7 +3,7 @@
 
 use crate::errors;
 use onebasin::error::{Error, Result};
-use onebasin::experiment::{Context, Host};
+use onebasin::experiment::{Context, Host, Owner};
 use onebasin::progress::Progress;
 use onebasin::threads;
 use onebasin_cli::machine;
@@ -172,6 +172,10 @@ impl Host for Interpreter {
 
     fn free_disk(&self, folder: &Path) -> Option<u64> {
         machine::free_disk(folder)
+    }
+
+    fn owner(&self) -> Owner {
+        machine::owner()
     }
 
     fn part(&self, name: &str) -> Box<dyn Host + '_> {

@@ -41,12 +41,13 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Option<Distributi
             ));
         };
         let bytes = py.detach(|| {
-            if !widened {
-                return checkpoint.read_bytes(index);
+            if widened {
+                let mut values = vec![0.0; tensor.shape.iter().product()];
+                checkpoint.read_f32(index, &mut values)?;
+                Ok(values.into_iter().flat_map(f32::to_le_bytes).collect())
+            } else {
+                checkpoint.read_bytes(index)
             }
-            let mut values = vec![0.0; tensor.shape.iter().product()];
-            checkpoint.read_f32(index, &mut values)?;
-            Ok(values.into_iter().flat_map(f32::to_le_bytes).collect())
         });
         let bytes = bytes.map_err(|error| errors::checkpoint(py, &error))?;
         tensors.push((tensor.name.clone(), kind, tensor.shape.clone(), PyArray1::from_vec(py, bytes)));

@@ -1,7 +1,7 @@
 //! The extension module behind the Python package `onebasin`, which converts arrays and calls the library.
 
 #![forbid(unsafe_code)]
-#![allow(clippy::needless_pass_by_value, reason = "arguments are made from objects of Python for one call")]
+#![allow(clippy::needless_pass_by_value, reason = "PyO3 hands over what it has extracted")]
 
 mod align;
 mod assign;

@@ -14,6 +14,18 @@ pub fn instruction_set() -> &'static str {
     }
 }
 
+/// Refuses a value of the environment variable `ONEBASIN_ISA` that names no instruction set.
+#[cfg(feature = "environment")]
+pub fn check_instruction_set() -> Result<()> {
+    use onebasin_kernels::isa::{NAMES, VARIABLE};
+    match std::env::var(VARIABLE) {
+        Ok(name) if NAMES.iter().all(|(known, _)| *known != name) => {
+            Err(Error::unknown("instruction set", &name, NAMES.iter().map(|(known, _)| *known)).at(VARIABLE))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// How this machine multiplies in bf16.
 pub fn bf16_products() -> &'static str {
     if Isa::detect().has_bf16() { "AVX-512 BF16" } else { "by f32" }

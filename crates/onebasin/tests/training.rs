@@ -10,6 +10,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const COMMON: &str = r#"
     data.name = "synthetic"
@@ -139,4 +140,59 @@ fn more_epochs_of_a_falling_learning_rate_are_said_to_be_another_training_and_fe
     let (result, messages) = train(folder.path(), METHODS[0], &of(4), true);
     assert_eq!(result.unwrap().steps, 40);
     assert!(messages.contains("goes on along the longer schedule"), "{messages}");
+}
+
+/// A host whose clocks go back by an hour whenever they are asked, and who stops a training after some steps.
+struct Backwards {
+    hours: AtomicU32,
+    steps: AtomicU32,
+}
+
+impl Backwards {
+    fn tell(&self) -> f64 {
+        // Also to before 1970.
+        1e6 - 3600.0 * f64::from(self.hours.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Host for Backwards {
+    fn progress(&self, _: Progress<'_>) -> ControlFlow<()> {
+        if self.steps.fetch_add(1, Ordering::Relaxed) < 20 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+    fn message(&self, _: &str) {}
+    fn seconds(&self) -> f64 {
+        self.tell()
+    }
+    fn unix_time(&self) -> f64 {
+        self.tell()
+    }
+    fn part(&self, _: &str) -> Box<dyn Host + '_> {
+        unreachable!("one training has no parts")
+    }
+}
+
+#[test]
+fn clocks_that_go_back_change_no_result() {
+    for method in METHODS {
+        let optimise = "epochs = 10, learning_rate = 0.01";
+        let [whole, parts] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+        train(whole.path(), method, optimise, false).0.unwrap();
+        let infer = format!("infer = {{ {method}, optimise = {{ batch = 40, {optimise} }} }}");
+        let config = TrainConfig::from_toml("test", &format!("{COMMON}{infer}"), &[]).unwrap();
+        let stops = (0..1000).find(|attempt| {
+            let host = Backwards { hours: AtomicU32::new(300 * attempt), steps: AtomicU32::new(0) };
+            let context = Context { pool: pool(1).unwrap(), data: Path::new(""), host: &host };
+            let stage = Train { config: config.clone(), save_every: 0.0, extend: false };
+            match stage.run_in(parts.path(), Existing::Continue, &context) {
+                Ok(_) => true,
+                Err(Error::Stopped) => false,
+                Err(error) => panic!("{method}: {error}"),
+            }
+        });
+        assert!(stops.is_some_and(|stops| stops > 0), "{method}: {stops:?}");
+        for file in [POSTERIOR, "result.json", "metrics.jsonl"] {
+            let read = |folder: &Path| fs::read(folder.join(file)).unwrap();
+            assert!(read(whole.path()) == read(parts.path()), "{method}: {file}");
+        }
+    }
 }

@@ -141,7 +141,7 @@ pub(crate) fn barrier(args: BarrierArgs, words: &[OsString], printer: &Printer) 
     if let Some(folder) = pair.output.as_ref().filter(|_| !more.is_empty()) {
         let posteriors = [vec![pair.from, pair.to], more].concat();
         let experiment = Experiment::of_posteriors(&posteriors, &settings, typed(words)).map_err(as_flag)?;
-        return execute(&experiment, folder, &machine, result.json, printer);
+        return execute(&experiment, folder, &machine, false, result.json, printer);
     }
     if let Some(inputs) = foreign.inputs(vec![pair.from.clone(), pair.to.clone()]) {
         let (stage, output) = (BarrierNetwork { settings, batchnorm, inputs }, pair.output.as_deref());

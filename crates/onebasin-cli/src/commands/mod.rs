@@ -2,6 +2,7 @@
 
 pub(crate) mod align;
 pub(crate) mod arch;
+pub(crate) mod cluster;
 pub(crate) mod data;
 pub(crate) mod help;
 pub(crate) mod init;
@@ -9,6 +10,7 @@ pub(crate) mod man;
 pub(crate) mod measure;
 pub(crate) mod report;
 pub(crate) mod run;
+mod shares;
 pub(crate) mod show;
 pub(crate) mod symmetry;
 pub(crate) mod train;

@@ -1,6 +1,5 @@
 //! Takes the files of a data set, and nothing else, out of a `.tar.gz`.
 
-use super::{Verdict, mismatch, rename};
 use anyhow::Context;
 use flate2::read::MultiGzDecoder;
 use onebasin::data::catalogue::File;
@@ -8,6 +7,9 @@ use onebasin::hash::Hasher;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+
+/// Whether a download is what it should be; if not, why not.
+pub(super) type Verdict = Result<(), String>;
 
 /// How much may be unpacked beside the files: headers, and what else lies in the archive.
 const SLACK: u64 = 1 << 24;
@@ -89,4 +91,14 @@ impl Drop for Waiting {
             let _ = fs::remove_file(temporary);
         }
     }
+}
+
+/// Says that a checksum is wrong.
+pub(super) fn mismatch(found: &str, expected: &str) -> String {
+    format!("wrong checksum: expected SHA-256 {expected}, got {found}")
+}
+
+/// Puts a finished file in its place, in one step.
+pub(super) fn rename(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::rename(from, to).with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))
 }

@@ -7,6 +7,7 @@ mod tests;
 
 use crate::printer::Printer;
 use anyhow::{Context, bail};
+use archive::{Verdict, mismatch, rename};
 use onebasin::data::catalogue;
 use onebasin::data::catalogue::{Archive, File, Files, Source};
 use onebasin::experiment::Experiment;
@@ -15,9 +16,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use ureq::Agent;
-
-/// Whether a download is what it should be; if not, why not.
-type Verdict = Result<(), String>;
 
 /// How a file of a data set was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,11 +75,6 @@ impl Needed {
         }
         Ok(Self { sums, missing })
     }
-}
-
-/// Says that a checksum is wrong.
-fn mismatch(found: &str, expected: &str) -> String {
-    format!("wrong checksum: expected SHA-256 {expected}, got {found}")
 }
 
 /// Gets all `files` that are missing or wrong into the data directory `dir`; returns whether there were any.
@@ -199,9 +192,4 @@ impl Session<'_> {
 
 fn remove(path: &Path) -> anyhow::Result<()> {
     fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
-}
-
-/// Puts a finished file in its place, in one step.
-fn rename(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::rename(from, to).with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))
 }

@@ -6,5 +6,6 @@ mod interruptions;
 mod mistakes;
 mod pairs;
 mod reports;
+mod shares;
 mod shipped;
 mod stages;

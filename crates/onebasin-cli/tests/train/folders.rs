@@ -193,14 +193,16 @@ fn a_posterior_that_is_gone_or_empty_is_made_again() {
 #[test]
 #[cfg(unix)]
 fn nothing_is_written_through_a_symbolic_link() {
-    let place = Place::new(VI);
-    fs::create_dir(place.path("run")).unwrap();
-    fs::write(place.path("precious"), "precious").unwrap();
-    std::os::unix::fs::symlink(place.path("precious"), place.path("run").join("metrics.jsonl")).unwrap();
-    let ended = place.train("run", &[]);
-    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("metrics.jsonl") && ended.stderr.contains("symbolic link"), "{}", ended.stderr);
-    assert_eq!(fs::read_to_string(place.path("precious")).unwrap(), "precious");
+    for file in ["metrics.jsonl", "lock"] {
+        let place = Place::new(VI);
+        fs::create_dir(place.path("run")).unwrap();
+        fs::write(place.path("precious"), "precious").unwrap();
+        std::os::unix::fs::symlink(place.path("precious"), place.path("run").join(file)).unwrap();
+        let ended = place.train("run", &[]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains(file) && ended.stderr.contains("symbolic link"), "{}", ended.stderr);
+        assert_eq!(fs::read_to_string(place.path("precious")).unwrap(), "precious");
+    }
 }
 
 #[test]

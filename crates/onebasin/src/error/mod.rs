@@ -444,6 +444,11 @@ impl Error {
         }
     }
 
+    /// Whether it is what came out of a training, and would come out again.
+    pub fn is_outcome(&self) -> bool {
+        matches!(self.cause(), Self::Diverged { .. } | Self::Stuck { .. })
+    }
+
     /// A file whose contents cannot be understood.
     pub fn damaged(path: &Path, reason: &dyn fmt::Display) -> Self {
         Self::File { path: path.to_owned(), reason: plain(&reason.to_string()) }

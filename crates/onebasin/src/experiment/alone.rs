@@ -3,7 +3,7 @@
 
 use super::context::Context;
 use super::folder::{Claim, LOCK, files};
-use super::made::{MADE, Made};
+use super::made::{MADE, Made, check_unchanged};
 use super::stage::{Folder, Stage};
 use crate::error::{Error, Result};
 use crate::hash;
@@ -40,6 +40,7 @@ pub fn run_alone<S: Stage>(stage: &S, path: &Path, replace: bool, context: &Cont
     folder.unfinished = now.ok();
     let result = stage.run_into(&folder, context)?;
     if let Some(made) = folder.unfinished {
+        made.inputs.iter().try_for_each(|input| check_unchanged(&input.file, &input.sha256))?;
         Made { outputs: Some(outputs::<S>(path)?), ..made }.write(path)?;
     }
     claim.keep();
@@ -72,6 +73,8 @@ fn outputs<S: Stage>(folder: &Path) -> Result<BTreeMap<String, String>> {
             files(&place)?.into_iter().filter(|file| file.is_file() && !file.ends_with(MADE) && !file.ends_with(LOCK))
         {
             let name = file.strip_prefix(folder).unwrap_or(&file).display().to_string();
+            // The same on every platform.
+            let name = name.replace(std::path::MAIN_SEPARATOR, "/");
             all.insert(name, hash::sha256_of_file(&file)?);
         }
     }

@@ -3,9 +3,30 @@
 use crate::error::{Error, Result};
 use crate::progress::{Monitor, Progress};
 use crate::threads::ThreadPool;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
+
+/// A process that does tasks, as others that write to the same folder know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Name of its machine.
+    pub machine: String,
+    /// What tells this start of the machine from all others; without it, no other process is taken for one of the same machine.
+    pub boot: Option<String>,
+    /// Its number on that machine.
+    pub process: u32,
+    /// What a scheduler of jobs calls it.
+    pub job: Option<String>,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} of {}", self.process, self.machine)?;
+        self.job.iter().try_for_each(|job| write!(f, ", {job}"))
+    }
+}
 
 /// The program that runs stages.
 ///
@@ -31,6 +52,11 @@ pub trait Host: Sync {
     /// Bytes that are free on the disk of a folder, which need not be there yet, if that is known.
     fn free_disk(&self, _folder: &Path) -> Option<u64> {
         None
+    }
+
+    /// Which process this is.
+    fn owner(&self) -> Owner {
+        Owner::default()
     }
 
     /// The host of one of several stages that run at the same time.

@@ -1,7 +1,7 @@
 //! Files of results: written whole or not at all, removed, and locked against other processes.
 
 use crate::error::{Error, Result};
-use crate::store::write_whole;
+use crate::store::{open_growing, write_whole};
 use serde::Serialize;
 use std::fs;
 use std::fs::{File, TryLockError};
@@ -29,6 +29,14 @@ pub(super) fn remove(path: &Path) -> Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::file(path, error)),
         _ => Ok(()),
     }
+}
+
+/// What stands beside a folder: its name, a dot and an ending.
+pub(super) fn beside(folder: &Path, ending: &str) -> PathBuf {
+    let mut path = folder.to_owned().into_os_string();
+    path.push(".");
+    path.push(ending);
+    path.into()
 }
 
 /// The file by which a process holds a folder.
@@ -69,15 +77,31 @@ impl Drop for Claim {
 }
 
 /// Makes a folder if it is not there, and holds it for this process as long as the file that is returned lives; `refusal`
-/// says what another process does there.
+/// says what another process does there. Where files cannot be locked, it is not held.
 pub(super) fn lock(folder: &Path, refusal: &str) -> Result<File> {
     let path = folder.join(LOCK);
     fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
-    let file = File::create(&path).map_err(|error| Error::file(&path, error))?;
+    let file = open_growing(&path).map_err(|error| Error::file(&path, error))?;
+    match try_lock(&file) {
+        Ok(Some(false)) => Err(Error::Folder { path: folder.to_owned(), reason: refusal.to_owned() }),
+        Ok(_) => Ok(file),
+        Err(error) => Err(Error::file(&path, error)),
+    }
+}
+
+/// Locks a file as long as it is open; says whether another process has not, and nothing on a file system without locks.
+pub(super) fn try_lock(file: &File) -> std::io::Result<Option<bool>> {
+    /// `ENOLCK` of Linux: a mount of NFS without a lock manager.
+    const NO_LOCKS: i32 = 37;
     match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Folder { path: folder.to_owned(), reason: refusal.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(Error::file(&path, error)),
+        Ok(()) => Ok(Some(true)),
+        Err(TryLockError::WouldBlock) => Ok(Some(false)),
+        Err(TryLockError::Error(error))
+            if error.kind() == ErrorKind::Unsupported || error.raw_os_error() == Some(NO_LOCKS) =>
+        {
+            Ok(None)
+        }
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

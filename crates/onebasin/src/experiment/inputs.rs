@@ -182,7 +182,10 @@ fn name(whole: &Path) -> String {
 fn unique(sources: &[Source], name: &str) -> String {
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
-    names.find(|name| sources.iter().all(|source| source.name != *name)).expect("there are enough numbers")
+    // Names become those of files, whose case not every file system tells apart.
+    names
+        .find(|name| sources.iter().all(|source| !source.name.eq_ignore_ascii_case(name)))
+        .expect("there are enough numbers")
 }
 
 /// Refuses a list that is empty or names something twice; `expected` says what it should have.

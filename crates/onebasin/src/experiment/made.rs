@@ -94,6 +94,15 @@ impl Made {
     }
 }
 
+/// Refuses a file that was replaced while a stage read it: nobody knows which of its contents the result was made of.
+pub(super) fn check_unchanged(file: &Path, sha256: &str) -> Result<()> {
+    if hash::sha256_of_file(file)? == sha256 {
+        return Ok(());
+    }
+    let reason = "it changed while it was read; the same command starts again".to_owned();
+    Err(Error::File { path: file.to_owned(), reason })
+}
+
 /// The first setting, in the order of names, that is not the same in both.
 fn setting_that_differs(then: &Value, now: &Value) -> Option<String> {
     let (then, now) = (then.as_object()?, now.as_object()?);

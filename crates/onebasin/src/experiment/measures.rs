@@ -237,9 +237,11 @@ fn normalise(value: &mut Value, place: &str, times: &mut Times) {
             }
         }
         Value::String(text) => {
+            // The same on every platform.
+            let slashes = text.replace(std::path::MAIN_SEPARATOR, "/");
             // The last one: the experiment may itself lie in a folder of such a name.
-            if let Some(inside) = text.rfind(&format!("{POSTERIORS}/")).filter(|_| text.ends_with(POSTERIOR)) {
-                *text = text.split_off(inside);
+            if let Some(inside) = slashes.rfind(&format!("{POSTERIORS}/")).filter(|_| slashes.ends_with(POSTERIOR)) {
+                slashes[inside..].clone_into(text);
             }
         }
         _ => {}

@@ -1,8 +1,10 @@
 //! Names of posteriors and cells: their settings in words, and a hash at the end of folders that could be confused.
 
+use super::context::Owner;
 use crate::hash;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use toml::Value;
 
 /// A folder's name has at most this many characters before its hash.
@@ -40,6 +42,12 @@ pub(super) fn folder(words: &str, of: &impl Serialize) -> String {
     }
     name.truncate(MAX_LEN);
     format!("{}-{}", name.trim_end_matches(['-', '.']), hash::short(of))
+}
+
+/// A name that no other process uses, and this one only once.
+pub(super) fn unique(owner: &Owner) -> String {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    format!("{}-{}", hash::short(owner), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// The hash at the end of a folder's name.

@@ -1,20 +1,25 @@
-//! Runs an experiment: each task after those whose results it reads, several at a time, none that is up to date. A training
-//! that diverges is an outcome: what needs it is left out, and all else goes on.
+//! Runs an experiment, or a share of it: each task after those whose results it reads, several at a time, none that is up to
+//! date or that another process does. A training that diverges is an outcome: what needs it is left out, and all else goes on.
 
 use super::context::Context;
-use super::folder::{lock, remove, write_json, write_text};
+use super::folder::{beside, lock, remove, write_json, write_text};
 use super::measures::{Failure, Measures, Times, pairs_table};
 use super::names;
 use super::read::{Experiment, POSTERIORS};
-use super::stage::{Hashes, Task, record_beside};
+use super::stage::record_beside;
+use super::status::{failures, left_out, states};
+use super::tasks::{Planned, Tasks};
+use super::work::{Begun, Work};
 use crate::error::{Error, Result};
+use crate::progress::Progress;
 use crate::threads;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use std::{fs, thread};
 
 /// The file that holds the experiment of a folder.
@@ -23,11 +28,8 @@ pub const EXPERIMENT: &str = "experiment.toml";
 /// The file with the barriers and distances of all pairs.
 pub(super) const PAIRS: &str = "pairs.csv";
 
-/// Tasks of all cells, each with the number of the first cell that has it.
-type Tasks = Vec<(usize, Task)>;
-
-/// Tasks that failed or were left out, by their numbers.
-type Failures<'a> = BTreeMap<usize, (&'a Task, Failure)>;
+/// Time between two looks at what another process does.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Experiment {
     /// Runs all tasks in a folder that is its own, and writes what they measured.
@@ -40,41 +42,60 @@ impl Experiment {
         data: BTreeMap<String, String>,
         context: &Context<'_>,
     ) -> Result<Measures> {
-        let _lock = self.claim(folder)?;
-        self.rename(folder)?;
-        let tasks = self.tasks(folder)?;
-        let (hashes, failures) = (Hashes::default(), Mutex::new(Failures::new()));
-        let failed = || failures.lock().expect("no thread panics while it holds this");
-        for level in levels(&tasks) {
-            let work = |index: &usize, threads: usize| {
-                let (cell, task) = &tasks[*index];
-                let title = self.title_of(*cell, task);
-                let cause = failed().values().find(|(other, _)| needs(task, other)).map(|(_, failure)| failure.clone());
-                if let Some(cause) = cause {
-                    let reason = format!("left out, because {} failed", cause.task);
-                    failed().insert(*index, (task, Failure { task: title, reason }));
-                    return Ok(());
-                }
-                let host = context.host.part(&title);
-                let pool =
-                    if threads == context.pool.threads() { context.pool.clone() } else { threads::pool(threads)? };
-                // Somebody may have removed what a finished task left.
-                let whole = tasks.iter().flat_map(|(_, other)| task.files_for(other)).all(|file| file.exists());
-                let ended = task.run(whole, &hashes, &Context { pool, data: context.data, host: &*host });
-                ended.or_else(|error| match error.cause() {
-                    Error::Diverged { .. } | Error::Stuck { .. } => {
-                        host.message(&error.to_string());
-                        let failure = Failure { task: title, reason: error.cause().to_string() };
-                        failed().insert(*index, (task, failure));
-                        Ok(())
-                    }
-                    _ => Err(error),
-                })
-            };
-            share(&level, context.pool.threads(), work)?;
-        }
-        let failures = failures.into_inner().expect("all workers are gone");
-        let failures = failures.into_values().map(|(task, failure)| (task.folder.clone(), failure)).collect();
+        let _lock = lock(Self::check(folder)?, REFUSAL)?;
+        self.settle(folder, context)?;
+        let tasks = Tasks::of(self, folder)?;
+        Self::perform(&tasks, 0..tasks.all.len(), context)?;
+        self.gather(&tasks, folder, machine, data, context)
+    }
+
+    /// Runs some shares of the experiment, by their numbers, and what they need; any process may do the same at the same time.
+    /// Returns which of their tasks have no result.
+    pub fn run_shares(
+        &self,
+        folder: &Path,
+        wanted: impl FnOnce(usize) -> Result<Vec<usize>>,
+        context: &Context<'_>,
+    ) -> Result<Vec<Failure>> {
+        self.settle(Self::check(folder)?, context)?;
+        let tasks = Tasks::of(self, folder)?;
+        let shares = tasks.shares();
+        let own: BTreeSet<usize> = wanted(shares.len())?.into_iter().flat_map(|share| shares[share].clone()).collect();
+        let failed = Self::perform(&tasks, own.iter().copied(), context)?;
+        Ok(failed.into_iter().filter(|(index, _)| own.contains(index)).map(|(_, failure)| failure).collect())
+    }
+
+    /// Runs nothing, and writes what has been measured so far; a task that is not done is one without a result.
+    pub fn merge(
+        &self,
+        folder: &Path,
+        machine: String,
+        data: BTreeMap<String, String>,
+        context: &Context<'_>,
+    ) -> Result<Measures> {
+        let _lock = lock(Self::check(folder)?, REFUSAL)?;
+        self.settle(folder, context)?;
+        self.gather(&Tasks::of(self, folder)?, folder, machine, data, context)
+    }
+
+    /// Makes a folder that of this experiment.
+    pub fn prepare(&self, folder: &Path, context: &Context<'_>) -> Result<()> {
+        self.settle(Self::check(folder)?, context)
+    }
+
+    /// Writes what all tasks that are done have measured.
+    fn gather(
+        &self,
+        tasks: &Tasks,
+        folder: &Path,
+        machine: String,
+        data: BTreeMap<String, String>,
+        context: &Context<'_>,
+    ) -> Result<Measures> {
+        tasks.all.iter().try_for_each(|planned| Work::sweep(&planned.task.folder, context.host))?;
+        let states = context.monitored("checking results", |monitor| states(tasks, context.host, monitor))?;
+        let place = |(index, failure): (usize, Failure)| (tasks.all[index].task.folder.clone(), failure);
+        let failures = failures(tasks, &states).map(place).collect();
         let mut times = Times { machine, command: self.command.clone(), seconds: BTreeMap::new() };
         let measures = Measures::collect(self, folder, data, &failures, &mut times)?;
         write_json(&folder.join(super::TIMES), &times)?;
@@ -86,27 +107,34 @@ impl Experiment {
         Ok(measures)
     }
 
-    /// All tasks; cells that need the same posterior share its training.
-    fn tasks(&self, folder: &Path) -> Result<Tasks> {
-        let mut all: Tasks = Vec::new();
-        for (cell, tasks) in self.cells.iter().map(|cell| cell.tasks(folder)).enumerate() {
-            for task in tasks.map_err(|error| error.at(&self.file))? {
-                if all.iter().all(|(_, other)| other.folder != task.folder) {
-                    all.push((cell, task));
+    /// Does some tasks, and all that they need; returns which have no result.
+    fn perform(
+        tasks: &Tasks,
+        some: impl IntoIterator<Item = usize>,
+        context: &Context<'_>,
+    ) -> Result<BTreeMap<usize, Failure>> {
+        let failures = Mutex::new(BTreeMap::<usize, Failure>::new());
+        let failed = || failures.lock().expect("no thread panics while it holds this");
+        for level in tasks.levels(some) {
+            let work = |index: &usize, threads: usize| {
+                let Planned { title, needs, .. } = &tasks.all[*index];
+                let cause = needs.iter().find_map(|need| failed().get(need).cloned());
+                let reason = if let Some(cause) = cause {
+                    Some(left_out(&cause.task))
+                } else {
+                    let host = context.host.part(title);
+                    let same = threads == context.pool.threads();
+                    let pool = if same { context.pool.clone() } else { threads::pool(threads)? };
+                    perform(tasks, *index, &Context { pool, data: context.data, host: &*host })?
+                };
+                if let Some(reason) = reason {
+                    failed().insert(*index, Failure { task: title.clone(), reason });
                 }
-            }
+                Ok(())
+            };
+            share(&level, context.pool.threads(), work)?;
         }
-        Ok(all)
-    }
-
-    /// What a task is called where several run at once.
-    fn title_of(&self, cell: usize, task: &Task) -> String {
-        let cell = &self.cells[cell];
-        let own = task.name.strip_prefix(POSTERIORS).and_then(|name| name.strip_prefix('/'));
-        if let Some(posterior) = cell.posteriors.iter().find(|posterior| own == Some(posterior.id.as_str())) {
-            return posterior.title.clone();
-        }
-        if cell.settings.is_empty() { task.name.clone() } else { format!("{} of {}", task.name, cell.title()) }
+        Ok(failures.into_inner().expect("all workers are gone"))
     }
 
     /// Gives folders of posteriors that were trained under another name, because other settings were swept, their name of now.
@@ -120,48 +148,86 @@ impl Experiment {
                 there.iter().find(|name| names::hash_of(name) == hash && !folder.join(&posterior.id).exists());
             if let Some(earlier) = earlier {
                 let (from, to) = (folder.join(earlier), folder.join(&posterior.id));
-                fs::rename(&from, &to).map_err(|error| Error::file(&from, error))?;
+                match fs::rename(&from, &to) {
+                    // Another process did it.
+                    Err(error) if error.kind() == ErrorKind::NotFound || to.exists() => continue,
+                    renamed => renamed.map_err(|error| Error::file(&from, error))?,
+                }
                 let _ = fs::rename(record_beside(&from), record_beside(&to));
             }
         }
         Ok(())
     }
 
-    /// Locks the folder for this process, and writes the experiment into it.
-    fn claim(&self, folder: &Path) -> Result<File> {
-        let file = folder.join(EXPERIMENT);
+    /// Refuses a folder that is something else.
+    fn check(folder: &Path) -> Result<&Path> {
         // A kill at the very start leaves these.
-        let ours = |name: &OsStr| name == "lock" || name == "experiment.toml.tmp";
+        let ours = |name: &OsStr| name == "lock" || name.to_string_lossy().starts_with(EXPERIMENT);
         let foreign = |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| !ours(&entry.file_name()));
-        if !file.exists() && fs::read_dir(folder).is_ok_and(|mut files| files.any(foreign)) {
+        if !folder.join(EXPERIMENT).exists() && fs::read_dir(folder).is_ok_and(|mut files| files.any(foreign)) {
             let reason = "it is not empty, and not the folder of an experiment".to_owned();
             return Err(Error::Folder { path: folder.to_owned(), reason });
         }
-        let lock = lock(folder, "another process runs an experiment in it")?;
-        write_text(&file, &toml::to_string(&self.table).expect("a table that was read can be written"))?;
-        Ok(lock)
+        Ok(folder)
+    }
+
+    /// Writes the experiment into its folder, and gives posteriors of other names their name of now.
+    fn settle(&self, folder: &Path, context: &Context<'_>) -> Result<()> {
+        fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+        let file = folder.join(EXPERIMENT);
+        let text = toml::to_string(&self.table).expect("a table that was read can be written");
+        if fs::read_to_string(&file).ok().as_ref() != Some(&text) {
+            // Others may write it at the same time.
+            let own = beside(&file, &names::unique(&context.host.owner()));
+            write_text(&own, &text)?;
+            fs::rename(&own, &file).map_err(|error| Error::file(&file, error))?;
+        }
+        self.rename(folder)
     }
 }
 
-/// Whether a task reads what another one leaves.
-fn needs(task: &Task, other: &Task) -> bool {
-    other.files_for(task).next().is_some()
-}
+/// What is said to a second process that runs all of an experiment.
+const REFUSAL: &str = "another process runs an experiment in it";
 
-/// The indices of tasks in groups: each task is in a later group than those whose results it reads.
-fn levels(tasks: &[(usize, Task)]) -> Vec<Vec<usize>> {
-    let mut level_of: Vec<usize> = Vec::with_capacity(tasks.len());
-    let mut levels: Vec<Vec<usize>> = Vec::new();
-    for (index, (_, task)) in tasks.iter().enumerate() {
-        // A task reads results of tasks before it only.
-        let is_needed = |other: &usize| needs(task, &tasks[*other].1);
-        let needed = (0..index).filter(is_needed).map(|other| level_of[other] + 1);
-        let level = needed.max().unwrap_or(0);
-        level_of.push(level);
-        levels.resize_with(levels.len().max(level + 1), Vec::new);
-        levels[level].push(index);
+/// Does a task unless its result is up to date, or waits for the process that does it; returns why it has no result, if it
+/// has none.
+fn perform(tasks: &Tasks, index: usize, context: &Context<'_>) -> Result<Option<String>> {
+    let (Planned { task, .. }, host) = (&tasks.all[index], context.host);
+    let ended = || Ok(if tasks.is_current(index)? { Some(None) } else { task.failure(&tasks.hashes)?.map(Some) });
+    let mut told = false;
+    loop {
+        if let Some(end) = ended()? {
+            return Ok(end);
+        }
+        match Work::begin(&task.folder, host)? {
+            Begun::Ours(work) => {
+                // Another process may have been faster.
+                if let Some(end) = ended()? {
+                    return Ok(end);
+                }
+                match task.run(&work, &tasks.hashes, context) {
+                    Ok(()) => return Ok(None),
+                    Err(error) if error.is_outcome() => {
+                        host.message(&error.cause().to_string());
+                        return Ok(Some(error.cause().to_string()));
+                    }
+                    Err(_) if work.is_lost() => host.message("another process does it now"),
+                    Err(error) => return Err(error),
+                }
+            }
+            Begun::Theirs(owner) => {
+                if let Some(owner) = owner.filter(|_| !told) {
+                    told = true;
+                    host.message(&format!("waiting for {owner}, which does it"));
+                }
+                let progress = Progress { task: "waiting for another process", done: 0, total: 0 };
+                if host.progress(progress).is_break() {
+                    return Err(Error::Stopped);
+                }
+                thread::sleep(LOOK_EVERY);
+            }
+        }
     }
-    levels
 }
 
 /// Does all jobs, as many at a time as there are cores, the first ones first; each is told how many threads it may use.

@@ -1,8 +1,9 @@
 //! A stage of an experiment: settings and input files in, a result out; and a stage with its place in an experiment.
 
 use super::context::Context;
-use super::folder::{LOCK, files, json, remove, write_json, write_text};
-use super::made::{MADE, Made};
+use super::folder::{LOCK, beside, files, json, remove, write_json, write_text};
+use super::made::{MADE, Made, check_unchanged};
+use super::work::Work;
 use crate::error::{Error, Result};
 use crate::hash;
 use serde::de::DeserializeOwned;
@@ -123,6 +124,10 @@ impl Folder {
             if S::UNFINISHED.is_some_and(|folder| file.ends_with(folder)) || file.ends_with(LOCK) {
                 continue;
             }
+            // A kill during the very first write of an attempt leaves nothing else; the next attempt writes it again.
+            if file.ends_with(format!("{MADE}.tmp")) {
+                continue;
+            }
             if !replace {
                 return Err(fault(path, "the folder is not empty".to_owned()));
             }
@@ -226,6 +231,15 @@ pub(super) struct Record {
     pub(super) seconds: f64,
 }
 
+/// What is remembered of a task that was run and has no result, in another file beside its folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Failed {
+    /// As in the record of a finished task.
+    inputs: String,
+    /// What happened.
+    reason: String,
+}
+
 /// Hashes of input files, each computed once in a run.
 #[derive(Debug, Default)]
 pub(super) struct Hashes(Mutex<BTreeMap<PathBuf, String>>);
@@ -248,26 +262,46 @@ impl Task {
         Self { name, folder, stage: Box::new(stage) }
     }
 
-    /// The files in its folder that another one reads.
-    pub(super) fn files_for<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = PathBuf> + 'a {
-        other.stage.inputs().into_iter().filter(|input| input.starts_with(&self.folder))
+    /// Files whose contents decide the result.
+    pub(super) fn inputs(&self) -> Vec<PathBuf> {
+        self.stage.inputs()
     }
 
-    /// Runs the stage unless its result is up to date; `whole` says whether all files that others read are there.
-    pub(super) fn run(&self, whole: bool, hashes: &Hashes, context: &Context<'_>) -> Result<()> {
+    /// Whether the result is up to date; `whole` says whether all files that others read are there.
+    pub(super) fn is_current(&self, whole: bool, hashes: &Hashes) -> Result<bool> {
+        let Some(record) = self.record().filter(|_| whole) else { return Ok(false) };
+        let is_there = || hash::sha256_of_file(&self.result_file()).is_ok_and(|hash| hash == record.result);
+        Ok(record.inputs == self.key(hashes)? && is_there())
+    }
+
+    /// Why the stage failed, if it was run with the same settings and inputs and did.
+    pub(super) fn failure(&self, hashes: &Hashes) -> Result<Option<String>> {
+        let Ok(text) = fs::read_to_string(self.failure_file()) else { return Ok(None) };
+        let Ok(failed) = serde_json::from_str::<Failed>(&text) else { return Ok(None) };
+        Ok((failed.inputs == self.key(hashes)?).then_some(failed.reason))
+    }
+
+    /// Runs the stage in a working folder, which becomes its own, and remembers that, or that it has no result.
+    pub(super) fn run(&self, work: &Work, hashes: &Hashes, context: &Context<'_>) -> Result<()> {
         let inputs = self.key(hashes)?;
-        let is_current = |result: &str| hash::sha256_of_file(&self.result_file()).is_ok_and(|hash| hash == result);
-        let existing = match self.record() {
-            Some(record) if whole && record.inputs == inputs && is_current(&record.result) => return Ok(()),
-            // It was made of something else, or has been changed since.
-            Some(_) => Existing::Replace,
-            None => Existing::Continue,
-        };
+        // What is there was made of something else, or has been changed since; or it was interrupted.
+        let existing = if self.record().is_some() { Existing::Replace } else { Existing::Continue };
         // Until the work is done, nothing may look as if it were.
         let path = self.record_file();
         remove(&path)?;
-        let ((), seconds) = context.timed(|| self.stage.run_in(&self.folder, existing, context))?;
-        let result = hash::sha256_of_file(&self.result_file())?;
+        remove(&self.failure_file())?;
+        work.fetch()?;
+        let ended = context.timed(|| self.stage.run_in(&work.folder(), existing, context));
+        if let Err(error) = &ended
+            && error.is_outcome()
+            && !work.is_lost()
+        {
+            write_json(&self.failure_file(), &Failed { inputs: inputs.clone(), reason: error.cause().to_string() })?;
+        }
+        let ((), seconds) = ended?;
+        self.stage.inputs().iter().try_for_each(|file| check_unchanged(file, &hashes.of(file)?))?;
+        let result = hash::sha256_of_file(&work.folder().join(self.stage.result_file()))?;
+        work.publish()?;
         write_json(&path, &Record { inputs, result, seconds })
     }
 
@@ -295,11 +329,13 @@ impl Task {
     fn record_file(&self) -> PathBuf {
         record_beside(&self.folder)
     }
+
+    fn failure_file(&self) -> PathBuf {
+        beside(&self.folder, "failed.json")
+    }
 }
 
 /// The file that remembers a finished task, beside its folder.
 pub(super) fn record_beside(folder: &Path) -> PathBuf {
-    let mut path = folder.to_owned().into_os_string();
-    path.push(".stage.json");
-    path.into()
+    beside(folder, "stage.json")
 }

@@ -13,7 +13,7 @@ pub use samples::{PooledSamples, SampleFiles, StoredSamples};
 
 use crate::error::{Error, Result};
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -58,7 +58,12 @@ pub fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>)
     let temporary = path.with_file_name(name);
     let fault = |error: std::io::Error| Error::file(&temporary, error);
     let written = (|| {
-        let mut file = BufWriter::with_capacity(1 << 20, File::create(&temporary).map_err(fault)?);
+        // What a crash left goes, and so does a symbolic link, which is not followed.
+        match std::fs::remove_file(&temporary) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(fault(error)),
+            _ => {}
+        }
+        let mut file = BufWriter::with_capacity(1 << 20, File::create_new(&temporary).map_err(fault)?);
         fill(&mut file)?;
         file.into_inner().map_err(|error| fault(error.into_error()))?.sync_all().map_err(fault)?;
         std::fs::rename(&temporary, path).map_err(|error| Error::file(path, error))

@@ -15,4 +15,5 @@ mod measured;
 #[cfg(feature = "rten")]
 mod networks;
 mod problems;
+mod replaced;
 mod trained;

@@ -64,3 +64,22 @@ fn a_file_that_cannot_be_written_is_named() {
     assert!(error.contains(taken.to_str().unwrap()), "{error}");
     assert_eq!(contents(folder.path()), [("taken".to_owned(), Vec::new())]);
 }
+
+#[cfg(unix)]
+#[test]
+fn no_symbolic_link_is_followed() {
+    let folder = TempDir::new().unwrap();
+    let [other, path] = ["other", "file"].map(|name| folder.path().join(name));
+    std::fs::write(&other, "of somebody else").unwrap();
+    for link in ["file.tmp", "file"] {
+        std::os::unix::fs::symlink(&other, folder.path().join(link)).unwrap();
+        write_whole(&path, |file| {
+            file.write_all(b"new").unwrap();
+            Ok(())
+        })
+        .unwrap();
+        let expected = [("file".to_owned(), b"new".to_vec()), ("other".to_owned(), b"of somebody else".to_vec())];
+        assert_eq!(contents(folder.path()), expected, "{link}");
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -93,8 +93,7 @@ impl Stage for AlignNetwork {
     }
 }
 
-impl AlignNetwork {
-}
+impl AlignNetwork {}
 
 struct Work<'a> {
     stage: &'a AlignNetwork,

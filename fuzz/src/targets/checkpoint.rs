@@ -1,18 +1,14 @@
 //! Opens any bytes as a checkpoint, reads its tensors, and writes it again with the first ones reversed.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use crate::folder;
+use crate::seeds::{Seed, files};
 use onebasin_checkpoint::Checkpoint;
-use std::path::PathBuf;
 
 /// Bytes of a tensor that are read at most.
 const MOST: usize = 1 << 20;
 
-fuzz_target!(|bytes: &[u8]| {
-    let folder = std::env::temp_dir().join(format!("onebasin-fuzz-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for temporary files can be made");
-    let [file, copy]: [PathBuf; 2] = ["in", "out"].map(|name| folder.join(name));
-    std::fs::write(&file, bytes).expect("a temporary file can be written");
+pub(crate) fn run(bytes: &[u8]) {
+    let (file, copy) = (folder::write("in", bytes), folder::path("out"));
     let Ok(checkpoint) = Checkpoint::open(&file) else { return };
     for (index, tensor) in checkpoint.tensors().iter().enumerate().take(16) {
         if tensor.bytes <= MOST {
@@ -28,4 +24,9 @@ fuzz_target!(|bytes: &[u8]| {
         bytes.reverse();
         Ok(Some(bytes))
     });
-});
+}
+
+pub(crate) fn seeds() -> Vec<Seed> {
+    let endings = [".pt", ".ckpt", ".npy", ".npz", ".safetensors", ".index.json"];
+    files("crates/onebasin-checkpoint/tests/fixtures", &endings)
+}

@@ -1,22 +1,19 @@
 //! Reads any bytes as a file of somebody's own data: its arrays, and the data set that they are.
 //!
 //! The first byte chooses how the file ends and whether it is also that of the labels; the others are in it.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use crate::folder;
+use crate::seeds::{Seed, files};
 use onebasin::data::arrays::{self, Arrays, Inputs, Source, Targets};
 use onebasin::data::{Own, Split, Values};
 
 /// How the file may end; by the last of them it is its first bytes that say what it is.
 const ENDINGS: [&str; 4] = ["npz", "npy", "csv", "numbers"];
 
-fuzz_target!(|bytes: &[u8]| {
+pub(crate) fn run(bytes: &[u8]) {
     let Some((first, bytes)) = bytes.split_first() else { return };
     let (ending, is_pair) = (ENDINGS[usize::from(*first) % ENDINGS.len()], first & 4 != 0);
-    let folder = std::env::temp_dir().join(format!("onebasin-fuzz-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for temporary files can be made");
-    let path = folder.join(format!("in.{ending}"));
-    std::fs::write(&path, bytes).expect("a temporary file can be written");
+    let path = folder::write(&format!("in.{ending}"), bytes);
     let labels = is_pair.then(|| path.clone());
 
     if let Ok(inputs) = arrays::read_inputs(&path) {
@@ -50,7 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
         let found = (dataset.len(), dataset.shape(), dataset.classes());
         assert_eq!(found, (examples, summary.shape, summary.classes), "what is read is what the summary says");
     }
-});
+}
 
 /// What holds of all inputs that are not refused.
 fn check_inputs(Inputs { examples, shape, values, .. }: &Inputs) {
@@ -62,4 +59,11 @@ fn check_inputs(Inputs { examples, shape, values, .. }: &Inputs) {
             assert!(numbers.iter().all(|number| number.is_finite()), "inputs are finite");
         }
     }
+}
+
+/// Files of tests behind the byte that chooses their ending; a pair, where the labels are in the same file, has a 4 added to it.
+pub(crate) fn seeds() -> Vec<Seed> {
+    let folders = ["crates/onebasin-checkpoint/tests/fixtures", "crates/onebasin-cli/tests/networks"];
+    let found = folders.iter().flat_map(|folder| files(folder, &[".npy", ".npz"]));
+    found.map(|seed| if seed.name.ends_with(".npz") { seed.behind(b"0") } else { seed.behind(b"5") }).collect()
 }

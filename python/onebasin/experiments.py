@@ -81,7 +81,7 @@ def train(
     `config` is the path of a TOML file, the text of one, or a nested dict; `overrides` change single settings:
     `{"infer.optimise.epochs": 20}`. The folder is `output`, or `runs/` with the name of the file. A finished training is not repeated, but
     its result is returned; `extend` continues it to a larger number of epochs, members, chains or samples, `force` replaces it. Ctrl-C
-    stops and saves the state; the same call continues.
+    stops after the step at hand, which is a whole trajectory of HMC, and saves the state; the same call continues.
 
     >>> import tempfile
     >>> config = {

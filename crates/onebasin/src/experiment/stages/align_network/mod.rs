@@ -93,8 +93,6 @@ impl Stage for AlignNetwork {
     }
 }
 
-impl AlignNetwork {}
-
 struct Work<'a> {
     stage: &'a AlignNetwork,
     network: &'a Network,

@@ -157,7 +157,7 @@ impl Backwards {
 
 impl Host for Backwards {
     fn progress(&self, _: Progress<'_>) -> ControlFlow<()> {
-        if self.steps.fetch_add(1, Ordering::Relaxed) < 20 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if self.steps.fetch_add(1, Ordering::Relaxed) < 5 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
     fn message(&self, _: &str) {}
     fn seconds(&self) -> f64 {

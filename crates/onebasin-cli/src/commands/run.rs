@@ -112,8 +112,9 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> anyhow::Result<ExitStatu
         }
         _ => return execute(&experiment, &folder, &args.machine, *merge, args.json, printer),
     };
+    let pool = args.machine.pool(printer)?;
     data(&experiment, &args.machine.data.folder(), printer)?;
-    let failures = in_context(&folder, args.machine.pool(printer)?, &args.machine.data, printer, |context| {
+    let failures = in_context(&folder, pool, &args.machine.data, printer, |context| {
         experiment.run_shares(&folder, wanted, context)
     })?;
     let failures = match failures {
@@ -132,9 +133,10 @@ pub(super) fn execute(
     as_json: bool,
     printer: &Printer,
 ) -> anyhow::Result<ExitStatus> {
+    let pool = machine.pool(printer)?;
     let data = data(experiment, &machine.data.folder(), printer)?;
     let started = Instant::now();
-    let measures = in_context(folder, machine.pool(printer)?, &machine.data, printer, |context| {
+    let measures = in_context(folder, pool, &machine.data, printer, |context| {
         let machine = machine::describe(context.pool.threads());
         if merge {
             experiment.merge(folder, machine, data, context)

@@ -3,7 +3,7 @@
 
 use crate::trained::gaussians;
 use onebasin::error::Error;
-use onebasin::experiment::{Align, AlignSettings, Context, Host, MADE, Made, Silent, run_alone};
+use onebasin::experiment::{Align, AlignSettings, Context, Host, MADE, Made, POSTERIOR, Silent, run_alone};
 use onebasin::progress::Progress;
 use onebasin::threads::pool;
 use std::fs;
@@ -42,8 +42,8 @@ fn an_input_that_is_replaced_meanwhile_leaves_no_result() {
     let run = |host: &dyn Host| {
         run_alone(&align, &out, false, &Context { pool: pool(1).unwrap(), data: Path::new(""), host })
     };
-    let before = fs::read(&posteriors[1]).unwrap();
-    let [other, file] = posteriors.clone();
+    let [other, file] = posteriors.map(|folder| folder.join(POSTERIOR));
+    let before = fs::read(&file).unwrap();
     let error = run(&Replacing { file: file.clone(), other }).unwrap_err();
     assert!(matches!(&error, Error::File { path, .. } if *path == file), "{error}");
     assert!(error.to_string().contains("changed while it was read"), "{error}");

@@ -20,7 +20,7 @@ fn no_target_fails() {
     for target in TARGETS {
         let seeds = target.seeds();
         assert!(!seeds.is_empty(), "{} has no seeds", target.name);
-        let mut run = |name: &str, bytes: &[u8]| {
+        let run = |name: &str, bytes: &[u8]| {
             let begun = Instant::now();
             let survived = catch_unwind(AssertUnwindSafe(|| (target.run)(bytes))).is_ok();
             assert!(survived, "{} fails on {name}: {bytes:?}", target.name);

@@ -49,9 +49,12 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory takes everything")
 }
 
+/// Name and contents of a file in an archive.
+type Entry<'a> = (&'a str, &'a [u8]);
+
 /// Archives of both files, of one that is not the published one, and of one that points outside; each also packed already.
 pub(crate) fn seeds() -> Vec<Seed> {
-    let cases: [(&str, &[(&str, &[u8])]); 4] = [
+    let cases: [(&str, &[Entry<'_>]); 4] = [
         ("right", &[("set/a.bin", CONTENTS), ("./set/b.bin", CONTENTS)]),
         ("one", &[("set/a.bin", CONTENTS)]),
         ("wrong", &[("set/a.bin", b"onebasin?"), ("set/b.bin", CONTENTS)]),

@@ -37,7 +37,7 @@ class Options:
                 from tqdm.auto import tqdm
         except ImportError:
             return None
-        if progress is None and not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        if progress is None and not (sys.stderr.isatty() or _in_a_notebook()):
             return None
         return lambda part, task, done, total: self._bar(tqdm, part, task, done, total)
 
@@ -61,6 +61,12 @@ class Options:
         for bar in self._bars.values():
             bar.close()
         self._bars.clear()
+
+
+def _in_a_notebook():
+    ipython = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    return hasattr(shell, "kernel")
 
 
 class How:

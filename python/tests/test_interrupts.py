@@ -27,8 +27,8 @@ else:
     print("finished", flush=True)
 """
 METHODS = {
-    "vi": {"method": "vi", "std": 0.1, "optimise": {"epochs": 150, "batch": 100, "learning_rate": 5e-3}},
-    "hmc": {"method": "hmc", "chains": 2, "burn_in": 4, "samples": 4},
+    "vi": {"method": "vi", "std": 0.1, "optimise": {"epochs": 1500, "batch": 100, "learning_rate": 5e-3}},
+    "hmc": {"method": "hmc", "chains": 2, "burn_in": 10, "samples": 40},
 }
 RUN = """
 import sys
@@ -40,10 +40,10 @@ experiment = {
         "data": {"name": "digits"},
         "arch": {"preset": "mlp", "hidden": [64, 64]},
         "prior": {"variance": 0.1},
-        "infer": {"method": "vi", "std": 0.1, "optimise": {"epochs": 10, "batch": 100, "learning_rate": 5e-3}},
+        "infer": {"method": "vi", "std": 0.1, "optimise": {"epochs": 400, "batch": 100, "learning_rate": 5e-3}},
     },
     "align": {},
-    "barrier": {"points": 15, "samples": 32},
+    "barrier": {"points": 25, "samples": 256},
 }
 def heard(task, done, total):
     if done: print("working", task, flush=True)
@@ -75,7 +75,7 @@ def interrupt(script, folder, word):
             break
     else:
         pytest.fail(f"no line had {word!r}")
-    time.sleep(0.2)
+    time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     sent = time.monotonic()
     lines = process.stdout.read().splitlines()
@@ -112,7 +112,7 @@ def test_an_experiment_that_was_interrupted_ends_in_the_same_bytes(word, tmp_pat
 def test_the_command_of_the_package_stops_and_continues_like_the_program(tmp_path):
     config = tmp_path / "vi.toml"
     config.write_text('data.name = "digits"\narch = { preset = "mlp", hidden = [64, 64] }\nprior.variance = 0.1\n[infer]\nmethod = "vi"\nstd = 0.1\n'
-                      "[infer.optimise]\nepochs = 150\nbatch = 100\nlearning_rate = 5e-3\n")
+                      "[infer.optimise]\nepochs = 1500\nbatch = 100\nlearning_rate = 5e-3\n")
     words = [sys.executable, "-m", "onebasin", "train", config, "-o", tmp_path / "run"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     metrics = pathlib.Path(tmp_path / "run/metrics.jsonl")

@@ -6,9 +6,10 @@ use onebasin::threads;
 pub(crate) fn details() -> String {
     let commit = option_env!("ONEBASIN_COMMIT").unwrap_or("unknown");
     let threads = std::thread::available_parallelism().map_or_else(|_| "unknown".to_owned(), |count| count.to_string());
+    let features = if cfg!(feature = "rten") { "rten" } else { "none" };
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     format!(
-        "onebasin {}\ncommit: {commit}\nfeatures: none\nprofile: {profile}\ntarget: {}-{}\ninstruction set: {}\nbf16 products: {}\nthreads: {threads}\n",
+        "onebasin {}\ncommit: {commit}\nfeatures: {features}\nprofile: {profile}\ntarget: {}-{}\ninstruction set: {}\nbf16 products: {}\nthreads: {threads}\n",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::ARCH,
         std::env::consts::OS,

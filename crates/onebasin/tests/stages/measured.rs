@@ -5,7 +5,7 @@ use crate::trained::gaussians;
 use onebasin::align::Criterion;
 use onebasin::data::Split;
 use onebasin::experiment::stages::align::{Aligned, Outcome, permutations_file};
-use onebasin::experiment::stages::barrier::PathKind;
+use onebasin::experiment::stages::barrier::{BarrierResult, PathKind, Row};
 use onebasin::experiment::{
     Align, AlignSettings, Barrier, BarrierSettings, Context, Existing, Known, PairInputs, Plane, PlaneSettings, Silent,
     Stage,
@@ -43,6 +43,18 @@ fn barriers_give_the_golden_results_whoever_aligns() {
         }
         assert_eq!(found, expected, "{}", file.display());
     }
+    // An alignment that is there under two names is measured once.
+    let alignments = vec![("known".to_owned(), Known::File(folder.path().join("align-first").join(Align::RESULT)))];
+    let context = Context { pool: pool(2).unwrap(), data: Path::new(""), host: &Silent };
+    let twice = Barrier { settings, inputs: PairInputs { posteriors, alignments } }.run(&context, None).unwrap();
+    let of = |result: &BarrierResult, name: &str| -> Vec<Row> {
+        let rows = result.curves.iter().filter(|row| row.curve.starts_with(name));
+        rows.map(|row| Row { curve: row.curve.replacen(name, "w2", 1), seconds: None, ..row.clone() }).collect()
+    };
+    assert_eq!(of(&twice, "known"), of(&expected, "w2"));
+    assert_eq!(of(&twice, "w2"), of(&expected, "w2"));
+    assert_eq!(of(&twice, "w2").len(), 2 * 2 * 3);
+    assert!(twice.curves.iter().all(|row| row.seconds.is_none() || !row.curve.starts_with("w2")));
 }
 
 #[test]

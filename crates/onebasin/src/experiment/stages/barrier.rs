@@ -188,7 +188,7 @@ pub struct Row {
     pub examples: usize,
     /// Number of Monte Carlo samples at each point.
     pub samples: usize,
-    /// Seconds it took; none for curves that come with another: the mixture, and calibrated ones.
+    /// Seconds it took; none for curves that come with another: the mixture, calibrated ones, and those of the same alignment.
     #[serde(default)]
     pub seconds: Option<f64>,
     /// Softmax temperature at each point of a calibrated curve, the geometric mean over examples.
@@ -227,9 +227,22 @@ impl Stage for Barrier {
         }
         let paths = Paths::new(settings, &pair.arch, statistics.as_ref(), &context.pool)?;
 
-        let (mut curves, mut number, parts) = (Vec::new(), 0, Parts::new(self, folder)?);
+        let (mut curves, mut number, parts) = (Vec::<Row>::new(), 0, Parts::new(self, folder)?);
+        // Where the curves of each alignment begin.
+        let mut begins = Vec::with_capacity(aligned.len());
         let count = (1 + (aligned.len() - 1) * settings.paths.len()) * pair.examples.len();
         for (index, (Aligned { name, .. }, to)) in aligned.iter().enumerate() {
+            begins.push(curves.len());
+            // What another criterion has found too is not measured again: `learned` often cannot gain.
+            if let Some(same) = (1..index).find(|earlier| aligned[*earlier].1 == *to) {
+                let from = aligned[same].0.name.len();
+                let copy =
+                    |row: &Row| Row { curve: format!("{name}{}", &row.curve[from..]), seconds: None, ..row.clone() };
+                let copies: Vec<Row> = curves[begins[same]..begins[same + 1]].iter().map(copy).collect();
+                number += settings.paths.len() * pair.examples.len();
+                curves.extend(copies);
+                continue;
+            }
             // Units that are not aligned have no activation variance to restore.
             let kinds = if index == 0 { &[PathKind::Geodesic][..] } else { &settings.paths };
             for (&kind, (split, examples)) in

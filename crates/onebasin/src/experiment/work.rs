@@ -2,7 +2,7 @@
 //! `NAME.work-1`, that only one process can make, and says there that it is alive. The folder of a process that is not is
 //! renamed to the next number, which only one of several can do, and which bars the earlier process, whose paths are gone.
 //!
-//! No lock is needed for this. Where a file can be locked, other processes of the same machine see at once that one has died.
+//! No lock is needed for this. Where a file can be locked, other processes of the same machine and mount see at once that one has died.
 
 use super::context::{Host, Owner};
 use super::folder::{LOCK, beside, files, json, remove, try_lock};
@@ -34,6 +34,9 @@ struct Sign {
     owner: Owner,
     /// Whether the owner holds a lock of the file.
     locked: bool,
+    /// The mount through which it does: some, such as that of sshfs, know nothing of the locks of others on the same machine.
+    #[serde(default)]
+    mount: Option<u64>,
 }
 
 impl Sign {
@@ -43,7 +46,8 @@ impl Sign {
         let written = (|| {
             let mut file = File::create(&new)?;
             let locked = try_lock(&file)? == Some(true);
-            file.write_all(json(&Self { owner: owner.clone(), locked }).as_bytes())?;
+            let mount = mount(&file)?;
+            file.write_all(json(&Self { owner: owner.clone(), locked, mount }).as_bytes())?;
             file.sync_all()?;
             fs::rename(&new, place.join(OWNER))?;
             Ok(file)
@@ -217,7 +221,9 @@ impl Life {
         };
         let mut text = String::new();
         let sign: Option<Sign> = file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
-        let neighbour = |sign: &Sign| sign.locked && us.boot.is_some() && sign.owner.boot == us.boot;
+        let mount = mount(&file).map_err(|error| Error::file(&path, error))?;
+        let neighbour =
+            |sign: &Sign| sign.locked && us.boot.is_some() && sign.owner.boot == us.boot && sign.mount == mount;
         let is_alive = if sign.as_ref().is_some_and(neighbour) {
             try_lock(&file).map_err(|error| Error::file(&path, error))? == Some(false)
         } else {
@@ -227,6 +233,20 @@ impl Life {
         };
         Ok(if is_alive { Self::Alive(sign.map(|sign| sign.owner)) } else { Self::Dead })
     }
+}
+
+/// The number by which the system knows the mount of a file, until it is started again.
+#[cfg(unix)]
+fn mount(file: &File) -> std::io::Result<Option<u64>> {
+    use std::os::unix::fs::MetadataExt as _;
+    Ok(Some(file.metadata()?.dev()))
+}
+
+/// Nobody tells.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "it is asked for on Unix")]
+fn mount(_: &File) -> std::io::Result<Option<u64>> {
+    Ok(None)
 }
 
 /// What time it is by the clock of the file system, which all machines that share it have in common.
@@ -401,6 +421,21 @@ mod tests {
         // With its thread, it lets go of the lock.
         dead.beat.take();
         die(dead);
+        assert!(begin(&task, "one").is_some());
+    }
+
+    #[test]
+    fn a_neighbour_that_sees_the_folder_through_another_mount_is_not_known_by_its_lock() {
+        let root = tempfile::tempdir().unwrap();
+        let task = root.path().join("task");
+        let mut dead = begin(&task, "one").unwrap();
+        dead.beat.take();
+        let path = die(dead).join(OWNER);
+        let mut sign: Sign = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        sign.mount = sign.mount.map_or(Some(1), |mount| Some(mount + 1));
+        fs::write(&path, json(&sign)).unwrap();
+        assert!(begin(&task, "one").is_none());
+        age(path.parent().unwrap());
         assert!(begin(&task, "one").is_some());
     }
 }

@@ -25,6 +25,10 @@ use std::path::{Path, PathBuf};
 const PIXELS: u32 = 1600;
 /// Columns and rows of a figure in the summary.
 const TERMINAL: [usize; 2] = [72, 16];
+/// Most lines that a figure in the summary has: as many as there are letters for them.
+const MOST_LINES: usize = 26;
+/// Most rows that a table in the summary has.
+const MOST_ROWS: usize = 50;
 
 /// Report of one or several experiments.
 #[derive(Debug)]
@@ -81,11 +85,16 @@ impl Report {
     pub fn summary(&self) -> String {
         let figure = self.page.figures().next().map(|figure| {
             let figure = with_last_group(figure.clone());
-            format!("{}\n{}\n", figure.title, figure.text(TERMINAL[0], TERMINAL[1]))
+            match &figure.chart {
+                Chart::Lines(lines) if lines.series.len() > MOST_LINES => {
+                    format!("{}: {} lines, which the page has\n\n", figure.title, lines.series.len())
+                }
+                _ => format!("{}\n{}\n", figure.title, figure.text(TERMINAL[0], TERMINAL[1])),
+            }
         });
         let [first, decomposition] = ["", DECOMPOSITION].map(|caption| {
             let mut tables = tables(&self.page).filter(|(_, captioned, _)| *captioned != notes::FAILURES);
-            tables.find(|(_, captioned, _)| captioned.starts_with(caption)).map(|(_, _, table)| table.text())
+            tables.find(|(_, captioned, _)| captioned.starts_with(caption)).map(|(_, _, table)| first_rows(table))
         });
         let decomposition = decomposition.map(|table| format!("\n{table}"));
         let finding = if self.page.finding.is_empty() { String::new() } else { format!("\n{}\n", self.page.finding) };
@@ -116,6 +125,17 @@ fn tables(page: &Page) -> impl Iterator<Item = (&str, &str, &Table)> {
         Block::Table { id, caption, table } => Some((&**id, &**caption, table)),
         _ => None,
     })
+}
+
+/// A table as plain text, without the rows for which a terminal has no room.
+fn first_rows(table: &Table) -> String {
+    let text = table.text();
+    let rows = text.lines().count() - 1;
+    if rows <= MOST_ROWS {
+        return text;
+    }
+    let first: String = text.split_inclusive('\n').take(1 + MOST_ROWS).collect();
+    format!("{first}and {} more rows, which the page has\n", rows - MOST_ROWS)
 }
 
 /// The figure with the series of its last group only: a terminal has no room for more.
@@ -231,4 +251,18 @@ fn joined(experiment: &Experiment, name: &str, parts: Parts) -> Section {
     }
     blocks.extend(parts.sections.into_iter().flat_map(|section| section.blocks));
     Section { id: name.to_owned(), title: title.clone(), blocks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_the_first_rows_of_a_long_table() {
+        let table = |rows: usize| Table::new([("row", Right)]).with((0..rows).map(|row| [row.to_string()]));
+        assert_eq!(first_rows(&table(MOST_ROWS)), table(MOST_ROWS).text());
+        let text = first_rows(&table(MOST_ROWS + 7));
+        assert_eq!(text.lines().count(), 1 + MOST_ROWS + 1);
+        assert!(text.ends_with("\nand 7 more rows, which the page has\n"), "{text}");
+    }
 }

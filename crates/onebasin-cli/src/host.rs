@@ -82,8 +82,12 @@ impl Host for Terminal<'_> {
         shown.bar.set_position(done as u64);
         if shown.bar.is_hidden() && shown.told.elapsed() >= TELL_EVERY {
             shown.told = now;
-            let left = indicatif::HumanDuration(shown.bar.eta());
-            self.printer.say(&format!("{done} of {total}, {task}, {left} left"));
+            let text = if total == 0 {
+                format!("{task}, {} so far", indicatif::HumanDuration(shown.since.elapsed()))
+            } else {
+                format!("{done} of {total}, {task}, {} left", indicatif::HumanDuration(shown.bar.eta()))
+            };
+            self.printer.say(&text);
         }
         if self.signals.received() == 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }

@@ -17,6 +17,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// How many tasks without a result are named.
+const MOST_NAMED: usize = 20;
+
 /// An experiment and its folder, as they are typed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExperimentArgs {
@@ -154,10 +157,13 @@ pub(super) fn execute(
     Ok(tell(&failures, printer).unwrap_or(status))
 }
 
-/// Names what failed; nothing, if nothing did.
+/// Names what failed, but no more than a person reads; nothing, if nothing did.
 fn tell(failures: &[Failure], printer: &Printer) -> Option<ExitStatus> {
-    for Failure { task, reason } in failures {
+    for Failure { task, reason } in failures.iter().take(MOST_NAMED) {
         printer.say(&format!("failed: {task}: {reason}"));
+    }
+    if failures.len() > MOST_NAMED {
+        printer.say(&format!("failed: {} more, which --status and the report name", failures.len() - MOST_NAMED));
     }
     (!failures.is_empty()).then_some(ExitStatus::Diverged)
 }

@@ -254,6 +254,7 @@ earlier=()
         let mut text = format!(
             "#!/bin/bash
 # Does what is not done of an experiment in HyperQueue. Written by `onebasin cluster hq`, and meant to be read and edited.
+command -v hq >/dev/null || {{ echo 'there is no command hq here: is HyperQueue installed?' >&2; exit 127; }}
 {}
 ",
             self.command

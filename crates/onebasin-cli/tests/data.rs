@@ -120,7 +120,7 @@ fn wrong_bytes_are_refused_and_not_kept() {
         ----- stderr -----
         error: cannot get train-images-idx3-ubyte.gz:
           URL/train-images-idx3-ubyte.gz: wrong checksum: expected SHA-256 440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609, got 27729cc6ee0ae9172041fb96e00b0ac09b967168ec91be768aaeb1169cfb9963
-        Try another source with --mirror URL
+        `onebasin data get` tries another source with --mirror URL
     ");
     assert_eq!(place.mnist(), [""; 0]);
 }

@@ -186,7 +186,7 @@ impl Session<'_> {
                 part.display()
             );
         }
-        bail!("cannot get {name}:\n  {failures}\nTry another source with --mirror URL");
+        bail!("cannot get {name}:\n  {failures}\n`onebasin data get` tries another source with --mirror URL");
     }
 }
 

@@ -223,8 +223,8 @@ fn parts(experiment: &Experiment, prefix: &str) -> Result<Parts> {
     let failed = cells.iter().filter(|cell| !cell.failures.is_empty()).count();
     if failed > 0 {
         let sentence = match cells.len() {
-            1 => "Some trainings failed.".to_owned(),
-            all => format!("Trainings failed in {failed} of {all} cells."),
+            1 => "Some trainings failed or are not done.".to_owned(),
+            all => format!("Trainings failed or are not done in {failed} of {all} cells."),
         };
         parts.finding = Some(parts.finding.map_or_else(|| sentence.clone(), |finding| format!("{finding} {sentence}")));
     }

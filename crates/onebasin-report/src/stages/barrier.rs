@@ -82,6 +82,8 @@ struct Key<'a> {
     aligned: Option<&'a [&'a Row]>,
     /// The path with the lowest loss barrier, if it is another one.
     lowest: Option<&'a [&'a Row]>,
+    /// Number of the paths of aligned posteriors, of which the lowest was chosen after all were measured.
+    count: usize,
 }
 
 impl<'a> Key<'a> {
@@ -95,7 +97,8 @@ impl<'a> Key<'a> {
         let lowest = paths().min_by(|a, b| loss(a).mean.total_cmp(&loss(b).mean));
         let lowest =
             lowest.filter(|rows| [Some(first), aligned].iter().flatten().all(|it| it[0].curve != rows[0].curve));
-        Some(Self { split, first, aligned, lowest })
+        let count = paths().filter(|rows| rows[0].is_aligned()).count();
+        Some(Self { split, first, aligned, lowest, count })
     }
 }
 
@@ -106,7 +109,7 @@ fn loss(rows: &[&Row]) -> Spread {
 
 /// What alignment and the best path do to the loss barrier; `curves` as in [`figures`].
 pub(crate) fn finding(curves: &[Vec<&Row>]) -> Option<String> {
-    let Key { split, first, aligned, lowest } = Key::of(curves)?;
+    let Key { split, first, aligned, lowest, count } = Key::of(curves)?;
     let (before, number) = (loss(first), |rows: &[&Row]| draw::with_error(loss(rows).estimate(), 1.0, 3));
     let pairs = if before.pairs > 1 { format!(" (means of {} pairs)", before.pairs) } else { String::new() };
     let Some(aligned) = aligned.filter(|aligned| aligned[0].curve != first[0].curve) else {
@@ -114,18 +117,15 @@ pub(crate) fn finding(curves: &[Vec<&Row>]) -> Option<String> {
     };
     let name = &aligned[0].curve;
     let verb = if loss(aligned).mean < before.mean { "lowers" } else { "does not lower" };
-    let best = lowest.map(|rows| {
-        let curve = rows[0].curve.strip_prefix(&format!("{name}, ")).unwrap_or(&rows[0].curve);
-        format!("; with {curve} it is {}", number(rows))
-    });
+    let best = lowest.map(|rows| format!("; the lowest of {count} curves ({}) has {}", rows[0].curve, number(rows)));
     let (from, to, best) = (number(first), number(aligned), best.unwrap_or_default());
     Some(format!("Alignment by {name} {verb} the {split} loss barrier: from {from} to {to} nats{best}{pairs}."))
 }
 
 /// The loss barriers of the key curves.
 pub(crate) fn headlines(curves: &[Vec<&Row>]) -> Vec<Headline> {
-    let Some(Key { split, first, aligned, lowest }) = Key::of(curves) else { return Vec::new() };
-    let headline = |rows: &[&Row]| {
+    let Some(Key { split, first, aligned, lowest, count }) = Key::of(curves) else { return Vec::new() };
+    let headline = |(rows, chosen): (&[&Row], &str)| {
         let spread = loss(rows);
         let over = match spread.pairs {
             1 => String::new(),
@@ -134,10 +134,12 @@ pub(crate) fn headlines(curves: &[Vec<&Row>]) -> Vec<Headline> {
         Headline {
             label: format!("Loss barrier, {}", rows[0].curve),
             value: draw::with_error(spread.estimate(), 1.0, 4),
-            note: format!("nats, {split} examples{over}"),
+            note: format!("nats, {split} examples{over}{chosen}"),
         }
     };
-    [Some(first), aligned, lowest].into_iter().flatten().map(headline).collect()
+    let chosen = format!("; the lowest of {count} curves");
+    let rows = [Some((first, "")), aligned.map(|rows| (rows, "")), lowest.map(|rows| (rows, chosen.as_str()))];
+    rows.into_iter().flatten().map(headline).collect()
 }
 
 /// The numbers of points, samples, examples and pairs behind some curves.

@@ -52,6 +52,33 @@ fn shares_done_twice_at_once_and_killed_give_the_bytes_of_one_process() {
 }
 
 #[test]
+fn a_process_does_what_nobody_is_at_work_on_before_it_waits() {
+    let place = Place::new();
+    let line = format!("{SWEEP} -o shared");
+    place.onebasin(&format!("{line} --cell 0"));
+    let files = place.files("shared");
+    let task = files.iter().find_map(|(path, _)| path.to_str()?.strip_suffix(".stage.json")).unwrap();
+    let task = place.path("shared").join(task).to_str().unwrap().to_owned();
+    std::fs::remove_file(format!("{task}.stage.json")).unwrap();
+    std::fs::remove_dir_all(&task).unwrap();
+    // Somebody else begins the first share, and is alive for a minute.
+    let theirs = format!("{task}.work-1");
+    std::fs::create_dir(&theirs).unwrap();
+    let owner = r#"{"machine": "other", "boot": null, "process": 1, "job": null, "locked": false}"#;
+    std::fs::write(format!("{theirs}/owner.json"), owner).unwrap();
+    let mut part = start(&place, &format!("{line} --threads 1 --cells 1/1"));
+    let others_are_done = || states(&place, &line)[..4] == ["running", "done", "done", "done"];
+    let in_time = (0..300).any(|_| {
+        thread::sleep(Duration::from_millis(100));
+        others_are_done()
+    });
+    assert!(in_time, "{:?}", states(&place, &line));
+    std::fs::remove_dir_all(theirs).unwrap();
+    assert!(part.wait().unwrap().success());
+    assert!(states(&place, &line).iter().all(|state| state == "done"));
+}
+
+#[test]
 fn a_share_that_diverges_is_an_outcome_and_what_is_not_done_is_named() {
     let place = Place::new();
     let line = "run small.toml --set sweep.train.infer.optimise.learning_rate=[1e-2,1e30]";

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use std::{fs, thread};
+use std::{fs, mem, thread};
 
 /// The file that holds the experiment of a folder.
 pub const EXPERIMENT: &str = "experiment.toml";
@@ -116,23 +116,34 @@ impl Experiment {
         let failures = Mutex::new(BTreeMap::<usize, Failure>::new());
         let failed = || failures.lock().expect("no thread panics while it holds this");
         for level in tasks.levels(some) {
-            let work = |index: &usize, threads: usize| {
-                let Planned { title, needs, .. } = &tasks.all[*index];
+            let theirs = Mutex::new(BTreeSet::new());
+            let work = |index: usize, threads: usize, waits: bool| {
+                let Planned { title, needs, .. } = &tasks.all[index];
                 let cause = needs.iter().find_map(|need| failed().get(need).cloned());
-                let reason = if let Some(cause) = cause {
-                    Some(left_out(&cause.task))
+                let end = if let Some(cause) = cause {
+                    End::Without(left_out(&cause.task))
                 } else {
                     let host = context.host.part(title);
                     let same = threads == context.pool.threads();
                     let pool = if same { context.pool.clone() } else { threads::pool(threads)? };
-                    perform(tasks, *index, &Context { pool, data: context.data, host: &*host })?
+                    perform(tasks, index, &Context { pool, data: context.data, host: &*host }, waits)?
                 };
-                if let Some(reason) = reason {
-                    failed().insert(*index, Failure { task: title.clone(), reason });
+                match end {
+                    End::Done => {}
+                    End::Without(reason) => {
+                        failed().insert(index, Failure { task: title.clone(), reason });
+                    }
+                    End::Theirs => {
+                        theirs.lock().expect("no thread panics while it holds this").insert(index);
+                    }
                 }
                 Ok(())
             };
-            share(&level, context.pool.threads(), work)?;
+            // What nobody else is at work on comes first; then there is nothing to do but wait.
+            share(&level, context.pool.threads(), |index, threads| work(*index, threads, false))?;
+            let theirs: Vec<usize> =
+                mem::take(&mut *theirs.lock().expect("all workers are gone")).into_iter().collect();
+            share(&theirs, context.pool.threads(), |index, threads| work(*index, threads, true))?;
         }
         Ok(failures.into_inner().expect("all workers are gone"))
     }
@@ -189,11 +200,23 @@ impl Experiment {
 /// What is said to a second process that runs all of an experiment.
 const REFUSAL: &str = "another process runs an experiment in it";
 
-/// Does a task unless its result is up to date, or waits for the process that does it; returns why it has no result, if it
-/// has none.
-fn perform(tasks: &Tasks, index: usize, context: &Context<'_>) -> Result<Option<String>> {
+/// How a task ended for this process.
+enum End {
+    /// It has a result.
+    Done,
+    /// It has none, and this is why.
+    Without(String),
+    /// Another process is at work on it.
+    Theirs,
+}
+
+/// Does a task unless its result is up to date. If another process does it, waits for that or leaves it.
+fn perform(tasks: &Tasks, index: usize, context: &Context<'_>, waits: bool) -> Result<End> {
     let (Planned { task, .. }, host) = (&tasks.all[index], context.host);
-    let ended = || Ok(if tasks.is_current(index)? { Some(None) } else { task.failure(&tasks.hashes)?.map(Some) });
+    let ended = || {
+        let done = tasks.is_current(index)?;
+        Ok::<_, Error>(if done { Some(End::Done) } else { task.failure(&tasks.hashes)?.map(End::Without) })
+    };
     let mut told = false;
     loop {
         if let Some(end) = ended()? {
@@ -206,15 +229,16 @@ fn perform(tasks: &Tasks, index: usize, context: &Context<'_>) -> Result<Option<
                     return Ok(end);
                 }
                 match task.run(&work, &tasks.hashes, context) {
-                    Ok(()) => return Ok(None),
+                    Ok(()) => return Ok(End::Done),
                     Err(error) if error.is_outcome() => {
                         host.message(&error.cause().to_string());
-                        return Ok(Some(error.cause().to_string()));
+                        return Ok(End::Without(error.cause().to_string()));
                     }
                     Err(_) if work.is_lost() => host.message("another process does it now"),
                     Err(error) => return Err(error),
                 }
             }
+            Begun::Theirs(_) if !waits => return Ok(End::Theirs),
             Begun::Theirs(owner) => {
                 if let Some(owner) = owner.filter(|_| !told) {
                     told = true;

@@ -80,7 +80,8 @@ fn the_table_of_digits_is_what_the_rest_of_the_readme_says() {
     ];
     let [none, aligned, natural, moments] = curves.map(barrier);
     assert!(README.contains(&format!("loss rises by **{none}** nats")));
-    assert!(README.contains(&format!("it rises by **{moments}** nats")));
+    assert!(README.contains(&format!("it rises by **{aligned}**")));
+    assert!(README.contains(&format!("(`natural-rescaled`) by **{natural}** (`cargo run")));
     assert!(README.contains(&format!("(experiments/digits.toml), MLP | {none} | {aligned} | {natural} | {moments} |")));
     let experiment = std::fs::read_to_string(ROOT.join("experiments/digits.toml")).unwrap();
     let values = [none, aligned, moments].map(|text| text[..5].to_owned());

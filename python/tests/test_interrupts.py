@@ -58,8 +58,13 @@ else:
 SECONDS = 2.0
 
 
+def hear():
+    """Lets a process hear Ctrl-C, which a shell has its background jobs ignore, and with them all that they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(script, folder):
-    return subprocess.Popen([sys.executable, "-c", script, folder], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-c", script, folder], stdout=subprocess.PIPE, text=True, preexec_fn=hear)
 
 
 def finish(script, folder):
@@ -114,7 +119,7 @@ def test_the_command_of_the_package_stops_and_continues_like_the_program(tmp_pat
     config.write_text('data.name = "digits"\narch = { preset = "mlp", hidden = [64, 64] }\nprior.variance = 0.1\n[infer]\nmethod = "vi"\nstd = 0.1\n'
                       "[infer.optimise]\nepochs = 1500\nbatch = 100\nlearning_rate = 5e-3\n")
     words = [sys.executable, "-m", "onebasin", "train", config, "-o", tmp_path / "run"]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, preexec_fn=hear)
     metrics = pathlib.Path(tmp_path / "run/metrics.jsonl")
     while not metrics.exists():
         assert process.poll() is None

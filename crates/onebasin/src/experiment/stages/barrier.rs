@@ -53,8 +53,6 @@ named_enum! {
         ScaleOnly = "scale-only",
         /// The geodesic, with the standard deviation and the mean of each unit restored on training examples (REPAIR).
         Repair = "repair",
-        /// The natural path, with the standard deviation and the mean of each unit restored on training examples (REPAIR).
-        NaturalRepair = "natural-repair",
     }
 }
 
@@ -379,7 +377,7 @@ struct Paths<'a> {
 impl<'a> Paths<'a> {
     /// Whether a path restores activations on training examples.
     fn needs_data(kind: PathKind) -> bool {
-        matches!(kind, PathKind::RescaledData | PathKind::ScaleOnly | PathKind::Repair | PathKind::NaturalRepair)
+        matches!(kind, PathKind::RescaledData | PathKind::ScaleOnly | PathKind::Repair)
     }
 
     /// Whether a path needs training examples at all.
@@ -421,7 +419,6 @@ impl<'a> Paths<'a> {
             PathKind::RescaledData => (&geodesic, self.data.as_ref(), Rescale::Signal),
             PathKind::ScaleOnly => (&geodesic, self.data.as_ref(), Rescale::Scale),
             PathKind::Repair => (&geodesic, self.data.as_ref(), Rescale::ScaleAndMean),
-            PathKind::NaturalRepair => (&natural, self.data.as_ref(), Rescale::ScaleAndMean),
         };
         let source = source.expect("the statistics of every kind were collected");
         measure(&Rescaled::new(straight, self.arch, source, rescale)?)
